@@ -1,0 +1,77 @@
+"""The agent file as data: what an author wrote, checked and completed, independent of any service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentfn.model import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerSpec:
+    """How a call is answered here. `kind` is ``manual``, ``exec``, ``python``, ``http`` or ``output``.
+
+    `value` is what stands under that key (`exec`: list of texts; `python`: ``file.py:function`` or
+    ``module:function``; `http`: mapping with `url`; `output`: any JSON value). `timeout` is in seconds.
+    """
+
+    kind: str
+    value: Json = None
+    timeout: float = 60.0
+    env: tuple[str, ...] = ()
+    cwd: str | None = None
+    interpreter: str | None = None
+    encoding: str = "utf-8"
+    result: str = "text"  # or "content": the output is an array of content parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionTool:
+    """A function that the agent may ask for.
+
+    `parameters` is the JSON Schema as written (`{}` where the author gave none). `extra` holds further keys that go to
+    the service untouched (`defer_loading`, `async`, …). `line` and `column` say where the tool starts in its file.
+    """
+
+    name: str
+    description: str | None
+    parameters: dict[str, Json]
+    strict: bool | None = None
+    extra: dict[str, Json] = field(default_factory=dict)
+    handler: HandlerSpec = HandlerSpec(kind="manual")
+    ask: Json = "never"  # "never" | "always" | {"unless": schema}
+    idempotent: bool = False
+    verify: Json = None
+    returns: dict[str, Json] | None = None
+    line: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A checked agent definition.
+
+    `settings` holds what the author set among description-independent model settings (`temperature`, `top_p`,
+    `reasoning`, `tool_choice`, `text`), as written. `other_tools` are tools of other types, passed through untouched.
+    `tool_order` gives the position of every tool: function names and indexes into `other_tools`, as written.
+    `local` is the scenario for the embedded service: a path relative to `base`, or a list of steps written in place.
+    `base` is the folder that relative paths start from.
+    """
+
+    name: str
+    model: str
+    instructions: str | None
+    description: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Json] = field(default_factory=dict)
+    functions: tuple[FunctionTool, ...] = ()
+    other_tools: tuple[dict[str, Json], ...] = ()
+    tool_order: tuple[str | int, ...] = ()
+    local: Json = None
+    path: Path | None = None
+    base: Path = Path()
+
+    def function(self, name: str) -> FunctionTool | None:
+        """Return the function tool of that exact name, or None."""
+        return next((tool for tool in self.functions if tool.name == name), None)
