@@ -1,0 +1,143 @@
+"""Calls and their outcomes: intent before the side effect, outcome before the request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from agentfn.journal.store import Journal
+from agentfn.journal.turns import Conversation
+from agentfn.model import Call, Outcome, Step, Usage
+
+
+class CallRow(NamedTuple):
+    """A row of `call`."""
+
+    turn: str
+    id: str
+    asked_by: str
+    position: int
+    function: str
+    arguments: str
+    problem: str | None
+    state: str
+    output: str | None
+    content: str | None
+    error: str | None
+    asked_at: float
+    started_at: float | None
+    finished_at: float | None
+
+    @property
+    def call(self) -> Call:
+        """Return the call as the service asked for it."""
+        return Call(self.id, self.function, self.arguments)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Return how it ended, or None while it has no outcome."""
+        if self.output is None and self.content is None and self.error is None:
+            return None
+        return Outcome(self.output, json.loads(self.content) if self.content else None, self.error)
+
+    @property
+    def seconds(self) -> float | None:
+        """Return how long its handler ran, or None."""
+        if self.started_at is None or self.finished_at is None:
+            return None
+        return self.finished_at - self.started_at
+
+
+_COLUMNS = (
+    "turn, id, asked_by, position, function, arguments, problem, state, output, content, error,"
+    " asked_at, started_at, finished_at"
+)
+
+
+class Calls:
+    """Reads and writes the calls of one turn."""
+
+    def __init__(self, journal: Journal, conversation: Conversation, turn: str) -> None:
+        self._journal = journal
+        self._key = (*conversation[:3], turn)
+        self._turn = turn
+
+    def asked(self, step: Step, problems: dict[str, str], usage: Usage) -> None:
+        """Write down the calls of a step; what was sent before is thereby accepted."""
+        now = self._journal.clock()
+        with self._journal.writing() as db:
+            db.execute(
+                "UPDATE call SET state = 'accepted' WHERE turn = ? AND state IN ('finished', 'sent') AND asked_by <> ?",
+                (self._turn, step.id),
+            )
+            db.executemany(
+                "INSERT OR IGNORE INTO call (backend, endpoint, conversation, turn, id, asked_by, position, function,"
+                " arguments, problem, state, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', ?)",
+                [
+                    (*self._key, c.id, step.id, position, c.function, c.arguments, problems.get(c.id), now)
+                    for position, c in enumerate(step.calls)
+                ],
+            )
+            db.execute(
+                "UPDATE turn SET state = 'open', asked_by = ?, asked_at = ?, skew = ?, usage = ? WHERE id = ?",
+                (step.id, step.created_at, step.service_now - now, json.dumps(usage), self._turn),
+            )
+
+    def started(self, ids: Sequence[str]) -> None:
+        """Write down, durably, that the handlers of these calls are about to run."""
+        now = self._journal.clock()
+        with self._journal.writing() as db:
+            db.executemany(
+                "UPDATE call SET state = 'started', started_at = ?"
+                " WHERE backend = ? AND endpoint = ? AND conversation = ? AND turn = ? AND id = ?",
+                [(now, *self._key, call) for call in ids],
+            )
+
+    def finished(self, outcomes: Iterable[tuple[str, Outcome]]) -> None:
+        """Write down, durably, how calls ended, with the exact text to be sent."""
+        now = self._journal.clock()
+        with self._journal.writing() as db:
+            db.executemany(
+                "UPDATE call SET state = 'finished', output = ?, content = ?, error = ?, finished_at = ?"
+                " WHERE backend = ? AND endpoint = ? AND conversation = ? AND turn = ? AND id = ?",
+                [
+                    (o.output, json.dumps(o.content) if o.content is not None else None, o.error, now, *self._key, call)
+                    for call, o in outcomes
+                ],
+            )
+
+    def rejected(self, call: str, problem: str) -> None:
+        """Write down why a stored outcome cannot be sent; the call waits for another one."""
+        with self._journal.writing() as db:
+            db.execute(
+                "UPDATE call SET problem = ?"
+                " WHERE backend = ? AND endpoint = ? AND conversation = ? AND turn = ? AND id = ?",
+                (problem, *self._key, call),
+            )
+
+    def set_state(self, ids: Iterable[str], state: str) -> None:
+        """Move calls to another state that needs nothing beside its name."""
+        with self._journal.writing() as db:
+            db.executemany(
+                "UPDATE call SET state = ? WHERE backend = ? AND endpoint = ? AND conversation = ? AND turn = ? AND id = ?",
+                [(state, *self._key, call) for call in ids],
+            )
+
+    def all(self) -> list[CallRow]:
+        """Return the turn's calls in the order they were asked for."""
+        rows = self._journal.connection.execute(
+            f"SELECT {_COLUMNS} FROM call WHERE backend = ? AND endpoint = ? AND conversation = ? AND turn = ?"
+            " ORDER BY asked_at, position",
+            self._key,
+        )
+        return [CallRow(*row) for row in rows]
+
+    def unsettled(self) -> list[CallRow]:
+        """Return the calls that are not over: without an outcome, or with one that is not known to have arrived."""
+        rows = self._journal.connection.execute(
+            f"SELECT {_COLUMNS} FROM call WHERE backend = ? AND endpoint = ? AND conversation = ? AND turn = ?"
+            " AND state NOT IN ('accepted', 'superseded', 'expired') ORDER BY asked_at, position",
+            self._key,
+        )
+        return [CallRow(*row) for row in rows]

@@ -1,0 +1,103 @@
+"""The ledger: everything agentfn asked a service to create, written before the request goes out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from agentfn.journal.store import Journal
+from agentfn.model import AgentRef, Stamp
+
+
+class Resource(NamedTuple):
+    """A row of the ledger; `schema` explains its columns."""
+
+    token: str
+    backend: str
+    endpoint: str
+    kind: str
+    name: str | None
+    version: str | None
+    guid: str | None
+    digest: str | None
+    definition: str | None
+    run: str
+    state: str
+    at: float
+
+    @property
+    def label(self) -> str:
+        """Return how a person calls it: ``name:version`` or the conversation's id."""
+        if self.kind == "agent":
+            return f"{self.name}:{self.version}" if self.version else str(self.name)
+        return self.name or f"(conversation of run {self.run}, id unknown)"
+
+    @property
+    def ref(self) -> AgentRef:
+        """Return the agent version that this row is about."""
+        return AgentRef(self.name or "", self.version, self.guid)
+
+
+_COLUMNS = "token, backend, endpoint, kind, name, version, guid, digest, definition, run, state, at"
+
+
+class Ledger:
+    """What was created at one endpoint of one backend."""
+
+    def __init__(self, journal: Journal, backend: str, endpoint: str) -> None:
+        self._journal = journal
+        self._key = (backend, endpoint)
+
+    def intend_agent(self, stamp: Stamp, name: str, definition: str | None) -> None:
+        """Write down that this agent is about to be created."""
+        with self._journal.writing() as db:
+            db.execute(
+                "INSERT INTO resource (token, backend, endpoint, kind, name, digest, definition, run, state, at)"
+                " VALUES (?, ?, ?, 'agent', ?, ?, ?, ?, 'intended', ?)",
+                (stamp.token, *self._key, name, stamp.digest, definition, stamp.run, self._journal.clock()),
+            )
+
+    def agent_created(self, token: str, ref: AgentRef) -> None:
+        """Write down the version that the service made."""
+        with self._journal.writing() as db:
+            db.execute(
+                "UPDATE resource SET state = 'created', name = ?, version = ?, guid = ? WHERE token = ?",
+                (ref.name, ref.version, ref.guid, token),
+            )
+
+    def end(self, token: str, state: str) -> None:
+        """Close a row: ``deleted`` by us, ``gone`` already, ``failed`` to be created, or ``foreign``."""
+        with self._journal.writing() as db:
+            db.execute(
+                "UPDATE resource SET state = ?, ended_at = ? WHERE token = ?", (state, self._journal.clock(), token)
+            )
+
+    def live(self, kind: str | None = None) -> list[Resource]:
+        """Return what agentfn owns here and has not removed, oldest first."""
+        rows = self._journal.connection.execute(
+            f"SELECT {_COLUMNS} FROM resource WHERE backend = ? AND endpoint = ?"
+            " AND state IN ('intended', 'created') AND (? IS NULL OR kind = ?) ORDER BY at, rowid",
+            (*self._key, kind, kind),
+        )
+        return [Resource(*row) for row in rows]
+
+    def agent_with_digest(self, name: str, digest: str) -> Resource | None:
+        """Return the newest own version of that name made from exactly this definition, or None."""
+        rows = [r for r in self.live("agent") if r.state == "created" and r.name == name]
+        return next((r for r in reversed(rows) if r.digest == digest), None)
+
+    def latest_agent(self, name: str, version: str | None = None) -> Resource | None:
+        """Return the newest own row of that name (and version), or None."""
+        rows = [r for r in self.live("agent") if r.name == name and version in (None, r.version)]
+        return rows[-1] if rows else None
+
+    def conversation(self, conversation: str) -> Resource | None:
+        """Return the live row of a conversation that agentfn created, or None."""
+        return next((r for r in self.live("conversation") if r.name == conversation), None)
+
+
+def endpoints(journal: Journal) -> list[tuple[str, str]]:
+    """Return every (backend, endpoint) at which something is still owned."""
+    rows = journal.connection.execute(
+        "SELECT DISTINCT backend, endpoint FROM resource WHERE state IN ('intended', 'created') ORDER BY 1, 2"
+    )
+    return [(row[0], row[1]) for row in rows]

@@ -1,0 +1,297 @@
+"""Runs a turn: send the message, settle the calls that come, send their outcomes, until the agent has its say."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from agentfn.backends.protocol import Start, Submit
+from agentfn.errors import BusyError, NegativeError, NotAuthorisedError, PendingError, ServiceError
+from agentfn.journal.calls import Calls
+from agentfn.journal.turns import Turn, Turns
+from agentfn.locks import FileLock
+from agentfn.model import Call, Outcome, Stamp, Step, Usage
+from agentfn.turn.session import Session
+from agentfn.turn.settle import Settler
+from agentfn.turn.state import TurnResult
+
+
+class _Listener:
+    """Turns what a backend reports into events, and writes a new conversation's id down at once."""
+
+    def __init__(self, loop: TurnLoop) -> None:
+        self._loop = loop
+
+    def conversation_opened(self, conversation: str) -> None:
+        self._loop.opened(conversation)
+
+    def text(self, delta: str) -> None:
+        self._loop.session.tell("text.delta", turn=self._loop.turn, text=delta)
+
+    def retrying(self, reason: str, seconds: float) -> None:
+        self._loop.session.tell("request.retried", turn=self._loop.turn, reason=reason, seconds=round(seconds, 3))
+
+
+def new_id(prefix: str) -> str:
+    """Return an id of ours, such as ``turn_3f…``."""
+    return f"{prefix}_{uuid.uuid4().hex}"
+
+
+class TurnLoop:
+    """Runs one turn of a session; used once."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.turn = ""
+        self._turns = Turns(session.journal)
+        self._stamp: Stamp | None = None
+        self._lock: FileLock | None = None
+        self._usage = Usage()
+        self._seen: Counter[str] = Counter()
+
+    def start(self, message: str) -> TurnResult:
+        """Send a message and run the turn as far as it goes.
+
+        Raises PendingError where a call of the conversation still waits, before anything is sent, and what the backend
+        raises; a message that is refused leaves a failed turn behind, one whose fate is unknown an open one.
+        """
+        session = self.session
+        with self._claimed():
+            earlier = self._require_idle() if session.conversation.id else []
+            self.turn = new_id("turn")
+            new = not session.conversation.id
+            self._stamp = Stamp(session.run, new_id("rsc")) if new else None
+            self._turns.begin(session.conversation, self.turn, message, self._stamp)
+            session.tell("turn.started", turn=self.turn, agent=str(session.conversation.ref), message=message)
+            request = Start(
+                agent=session.conversation.ref,
+                message=message,
+                turn=self.turn,
+                conversation=session.conversation.id or None,
+                stamp=self._stamp or Stamp(session.run, new_id("rsc")),
+                earlier_same=sum(t.message == message and t.asked_by is not None for t in earlier),
+                stream=session.stream,
+            )
+            with self._failures():
+                step = session.backend.start(request, _Listener(self))
+            return self._drive(step, {})
+
+    def resume(self, turn: Turn, given: Mapping[str, Outcome]) -> TurnResult:
+        """Carry a turn on with these outcomes, by call id, and with what else can be settled now.
+
+        Outcomes that may have been sent already are looked for at the service first.
+        """
+        with self._claimed():
+            self.turn, self._usage = turn.id, turn.usage
+            with self._failures():
+                step = self._standing(turn)
+            return self._drive(step, given)
+
+    def opened(self, conversation: str) -> None:
+        """Take note of a conversation that the service has just opened."""
+        session = self.session
+        session.conversation = session.conversation._replace(id=conversation, at=session.clock())
+        if self._stamp is not None:
+            self._turns.opened(session.conversation, self.turn, self._stamp.token)
+        self._claim()
+
+    def _require_idle(self) -> list[Turn]:
+        """Return the conversation's earlier turns; raise PendingError where one of them still waits."""
+        session = self.session
+        earlier = self._turns.of(session.conversation)
+        for turn in earlier:
+            if turn.state == "intended":
+                self._recover(turn)
+        for turn in self._turns.of(session.conversation):
+            rows = Calls(session.journal, session.conversation, turn.id).unsettled() if turn.state == "open" else []
+            if rows:
+                raise waiting_error(session, [row.call for row in rows])
+        return earlier
+
+    def _recover(self, turn: Turn) -> None:
+        """Find out what became of a turn whose message may or may not have arrived before we were stopped."""
+        session = self.session
+        look = session.backend.look(session.conversation.id)
+        step = look.step
+        if step is not None and look.waiting:
+            Calls(session.journal, session.conversation, turn.id).asked(step, {}, turn.usage)
+        elif step is not None and step.answer is not None:
+            self._turns.ended(turn.id, step, turn.usage)
+        else:
+            self._turns.failed(turn.id, "stopped before the service answered")
+
+    def _standing(self, turn: Turn) -> Step:
+        """Return the step at which the turn stands: from the journal, or from the service where that may be ahead."""
+        session = self.session
+        rows = Calls(session.journal, session.conversation, turn.id).unsettled()
+        now = session.clock() + turn.skew
+        if rows and turn.asked_by is not None and not any(row.state == "sent" for row in rows):
+            calls = tuple(row.call for row in rows if row.asked_by == turn.asked_by)
+            return Step(turn.asked_by, turn.asked_at or now, now, calls)
+        look = session.backend.look(session.conversation.id)
+        if not look.exists or look.step is None:
+            self._turns.failed(turn.id, "the service no longer knows the conversation")
+            raise NegativeError(
+                f"conversation {session.conversation.id} is gone from {session.backend.endpoint}",
+                code="conversation_not_found",
+                hint="start a new one: agentfn chat AGENT",
+            )
+        return look.step._replace(calls=look.waiting)
+
+    def _drive(self, step: Step, given: Mapping[str, Outcome]) -> TurnResult:
+        session = self.session
+        calls = Calls(session.journal, session.conversation, self.turn)
+        settler = Settler(session, self.turn, calls, self._lock.fileno() if self._lock else None)
+        rounds = 0
+        while True:
+            if step.usage is not None:
+                self._usage = self._usage.plus(step.usage)
+            if not step.calls:
+                return self._finish(step, calls)
+            self._require_distinct(step)
+            calls.asked(step, settler.problems(step), self._usage)
+            self._announce(step)
+            if rounds >= session.policy.rounds:
+                return self._stop(step, calls, rounds)
+            outcomes = settler.settle(step, given)
+            if len(outcomes) < len(step.calls):
+                return self._pending(step, calls)
+            step = self._submit(step, outcomes, calls)
+            rounds += 1
+
+    def _submit(self, step: Step, outcomes: Mapping[str, Outcome], calls: Calls) -> Step:
+        session = self.session
+        calls.set_state([call.id for call in step.calls], "sent")
+        request = Submit(
+            agent=session.conversation.ref,
+            conversation=session.conversation.id,
+            turn=self.turn,
+            asked_by=step.id,
+            outcomes=tuple((call, outcomes[call.id]) for call in step.calls),
+            stream=session.stream,
+        )
+        with self._failures():
+            answer = session.backend.submit(request, _Listener(self))
+        session.tell("outputs.sent", turn=self.turn, calls=[call.id for call in step.calls])
+        return answer
+
+    def _require_distinct(self, step: Step) -> None:
+        """Refuse a step in which one call id names two calls: no output could be told from the other's."""
+        by_id: dict[str, list[str]] = {}
+        for call in step.calls:
+            by_id.setdefault(call.id, []).append(call.function)
+        for call_id, functions in by_id.items():
+            if len(functions) > 1:
+                reason = f"call_id {call_id} used by {' and '.join(functions)}"
+                self._turns.failed(self.turn, reason)
+                self.session.tell("turn.failed", turn=self.turn, reason=reason)
+                raise NegativeError(
+                    f"{reason}; no handler was run, since their outputs could not be told apart",
+                    code="duplicate_call_id",
+                    hint="start a new conversation: agentfn chat AGENT",
+                )
+
+    def _announce(self, step: Step) -> None:
+        for call in step.calls:
+            self.session.tell(
+                "call.requested", turn=self.turn, call=call.id, function=call.function, arguments=call.arguments
+            )
+            key = f"{call.function}({call.arguments})"
+            self._seen[key] += 1
+            if self._seen[key] == self.session.policy.repeats:
+                self.session.tell("warning", call=call.id, message=f"{key} was asked for {self._seen[key]} times")
+
+    def _finish(self, step: Step, calls: Calls) -> TurnResult:
+        if step.actions and step.answer is None and step.failure is None:
+            return self._pending(step, calls)
+        self._turns.ended(self.turn, step, self._usage)
+        if step.failure is not None:
+            self.session.tell("turn.failed", turn=self.turn, reason=step.failure)
+        else:
+            self.session.tell("turn.finished", turn=self.turn, answer=step.answer, usage=self._usage._asdict())
+        return self._result("failed" if step.failure is not None else "ended", step, calls)
+
+    def _pending(self, step: Step, calls: Calls) -> TurnResult:
+        result = self._result("pending", step, calls)
+        self.session.tell("turn.pending", turn=self.turn, calls=[row.id for row in result.waiting])
+        return result
+
+    def _stop(self, step: Step, calls: Calls, rounds: int) -> TurnResult:
+        most, times = self._seen.most_common(1)[0]
+        limit = f"turn limit {rounds} reached; {most} was asked for {times} times"
+        self.session.tell("turn.failed", turn=self.turn, reason=limit)
+        return self._result("pending", step, calls)._replace(limit=limit)
+
+    def _result(self, state: str, step: Step, calls: Calls) -> TurnResult:
+        rows = tuple(calls.all())
+        waiting = tuple(row for row in rows if row.asked_by == step.id and (row.outcome is None or row.problem))
+        return TurnResult(
+            state=state,  # type: ignore[arg-type]  # one of the three, from the callers above
+            turn=self.turn,
+            conversation=self.session.conversation,
+            answer=step.answer,
+            failure=step.failure,
+            calls=rows,
+            waiting=waiting if state == "pending" else (),
+            actions=step.actions,
+            usage=self._usage,
+        )
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Close the turn where a refusal is final; where its fate is unknown it stays open, to be looked at again."""
+        try:
+            yield
+        except NegativeError as exc:
+            self._turns.failed(self.turn, exc.message, "expired" if exc.code == "expired" else "superseded")
+            self.session.tell("turn.failed", turn=self.turn, reason=exc.message)
+            raise
+        except (ServiceError, NotAuthorisedError, PendingError) as exc:
+            self.session.tell("turn.failed", turn=self.turn, reason=exc.message)
+            if not self._may_have_arrived(exc):
+                self._turns.failed(self.turn, exc.message)
+            raise
+
+    def _may_have_arrived(self, exc: Exception) -> bool:
+        """Tell whether the turn can still go on: its calls have outcomes to send, or its message may be there."""
+        if Calls(self.session.journal, self.session.conversation, self.turn).unsettled():
+            return True
+        return bool(self.session.conversation.id) and getattr(exc, "status", 400) is None
+
+    @contextmanager
+    def _claimed(self) -> Iterator[None]:
+        """Hold the conversation for this turn; the lock dies with the process that holds it."""
+        try:
+            self._claim()
+            yield
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+
+    def _claim(self) -> None:
+        session = self.session
+        if not session.conversation.id or self._lock is not None:
+            return
+        lock = session.journal.lock(session.conversation.key)
+        if not lock.acquire(session.wait):
+            raise BusyError(
+                f"conversation {session.conversation.id} is in another process's hands",
+                hint=f"wait for it: --wait 60, or see what it does: agentfn pending {session.conversation.id}",
+            )
+        self._lock = lock
+
+
+def waiting_error(session: Session, calls: list[Call]) -> PendingError:
+    """Return the refusal to send a message while calls wait for their outputs."""
+    names = ", ".join(f"{call.id} {call.function}" for call in calls)
+    count = "1 call is" if len(calls) == 1 else f"{len(calls)} calls are"
+    return PendingError(
+        f"{count} still pending in {session.conversation.id}: {names}; nothing was sent",
+        code="call_waits",
+        hint=f"answer first: agentfn respond {session.conversation.id} --call {calls[0].id} --output TEXT",
+    )
+
+

@@ -1,0 +1,92 @@
+"""What a turn needs, gathered in one place: a service, the journal, a conversation, and who answers its calls."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from agentfn.backends.protocol import Backend
+from agentfn.definition.agent import Agent
+from agentfn.handlers.protocol import Handler
+from agentfn.journal.store import Journal
+from agentfn.journal.turns import Conversation
+from agentfn.model import Call, Outcome
+from agentfn.turn.events import Emit, Event
+
+
+class Answerer(Protocol):
+    """A person, or the absence of one."""
+
+    def answer(self, call: Call, problem: str | None) -> Outcome | None:
+        """Ask for a call's outcome; None leaves the call pending. `problem` says what is wrong with its arguments."""
+
+    def approve(self, call: Call) -> bool | str | None:
+        """Ask whether a call may run: True, a reason why not (told to the agent), or None for "leave it pending"."""
+
+
+class Nobody:
+    """The answerer where no person is there to ask: every call that needs one stays pending."""
+
+    def answer(self, call: Call, problem: str | None) -> Outcome | None:  # noqa: ARG002  # the protocol's shape
+        """Leave the call pending."""
+        return None
+
+    def approve(self, call: Call) -> bool | str | None:  # noqa: ARG002  # the protocol's shape
+        """Leave the call pending."""
+        return None
+
+
+class Policy(NamedTuple):
+    """What a turn may do by itself.
+
+    `run` lets handlers run. `tell_problems` sends the agent what is wrong with a call's arguments instead of leaving
+    the call to a person. `rounds` is the number of times calls are answered before the turn is stopped; `repeats` the
+    number of identical calls after which the user is warned.
+    """
+
+    run: bool = True
+    tell_problems: bool = True
+    rounds: int = 25
+    repeats: int = 3
+
+
+@dataclass(kw_only=True)
+class Session:
+    """One conversation, ready for turns.
+
+    `agent` is None where only the service knows the agent's functions. `handlers` maps a function to its handler;
+    `default_handler` answers functions that are not in it. `stream` asks for text as it comes.
+    """
+
+    backend: Backend
+    journal: Journal
+    conversation: Conversation
+    agent: Agent | None
+    run: str
+    emit: Emit
+    handlers: Mapping[str, Handler] = field(default_factory=dict)
+    default_handler: Handler | None = None
+    answerer: Answerer = field(default_factory=Nobody)
+    policy: Policy = Policy()
+    stream: bool = False
+    wait: float = 10.0
+    clock: Callable[[], float] = time.time
+
+    def tell(self, event: str, /, **data: object) -> None:
+        """Emit an event about this conversation."""
+        where = {"conversation": self.conversation.id} if self.conversation.id else {}
+        self.emit(Event(event, self.clock(), {**where, **data}))
+
+
+def functions_digest(agent: Agent | None) -> dict[str, str]:
+    """Return each function's name with a digest of its parameters, to see later which handlers still fit."""
+    if agent is None:
+        return {}
+    return {
+        tool.name: hashlib.sha256(json.dumps(tool.parameters, sort_keys=True).encode()).hexdigest()[:16]
+        for tool in agent.functions
+    }

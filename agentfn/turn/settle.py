@@ -1,0 +1,217 @@
+"""Finds an outcome for each call of a step: given, remembered, computed by a handler, or asked of a person."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from agentfn.definition.agent import FunctionTool
+from agentfn.handlers.arguments import check_arguments
+from agentfn.handlers.outputs import size_problem
+from agentfn.handlers.protocol import CallContext, Handler, Result
+from agentfn.journal.calls import CallRow, Calls
+from agentfn.model import Call, Json, Outcome, Step
+from agentfn.turn.session import Session
+
+#: Handlers of one step that run at the same time.
+PARALLEL = 8
+
+
+class _Ready(NamedTuple):
+    """A call that may run now, with its checked arguments and its handler."""
+
+    call: Call
+    arguments: Mapping[str, Json]
+    handler: Handler
+
+
+class Settler:
+    """Settles the calls of one turn; the journal knows every outcome before it is used."""
+
+    def __init__(self, session: Session, turn: str, calls: Calls, lock: int | None) -> None:
+        self._session = session
+        self._turn = turn
+        self._calls = calls
+        self._inherit = () if lock is None else (lock,)
+
+    def problems(self, step: Step) -> dict[str, str]:
+        """Return what is wrong with the arguments or names of a step's calls, by call id."""
+        found = {}
+        for call in step.calls:
+            problem = self._check(call)[1]
+            if problem is not None:
+                found[call.id] = problem
+        return found
+
+    def settle(self, step: Step, given: Mapping[str, Outcome]) -> dict[str, Outcome]:
+        """Return the outcomes of as many of the step's calls as can be settled now, by call id."""
+        rows = {row.id: row for row in self._calls.unsettled()}
+        outcomes = {call.id: given[call.id] for call in step.calls if call.id in given}
+        self._store({call: outcome for call, outcome in outcomes.items() if not _same(rows.get(call), outcome)})
+        ready: list[_Ready] = []
+        ask: list[tuple[Call, str | None]] = []
+        for call in step.calls:
+            row = rows.get(call.id)
+            if call.id in outcomes:
+                continue
+            if row is not None and row.outcome is not None:
+                outcomes[call.id] = row.outcome
+            elif row is None or not self._in_doubt(row):
+                self._decide(call, ready, ask, outcomes)
+        outcomes |= self._run(ready, step)
+        for call, problem in ask:
+            outcome = self._session.answerer.answer(call, problem)
+            if outcome is not None:
+                self._store({call.id: outcome})
+                outcomes[call.id] = outcome
+        return self._within_limits(outcomes)
+
+    def _tool(self, function: str) -> FunctionTool | None:
+        return self._session.agent.function(function) if self._session.agent else None
+
+    def _check(self, call: Call) -> tuple[Mapping[str, Json] | None, str | None]:
+        agent = self._session.agent
+        if agent is None:
+            # Only the service knows the functions, so only the form of the arguments can be checked.
+            tool = FunctionTool(name=call.function, description=None, parameters={})
+            known: tuple[str, ...] = (call.function,)
+        else:
+            tool, known = agent.function(call.function), tuple(t.name for t in agent.functions)  # type: ignore[assignment]
+        checked = check_arguments(call, tool, known)
+        for warning in checked.warnings:
+            self._session.tell("warning", call=call.id, message=warning)
+        return checked.arguments, checked.problem
+
+    def _in_doubt(self, row: CallRow) -> bool:
+        """Tell whether it is unknown if this call ran: it started, its holder is gone, and no outcome was stored."""
+        if row.state != "started":
+            return False
+        tool = self._tool(row.function)
+        return not (tool is not None and tool.idempotent)
+
+    def _decide(
+        self,
+        call: Call,
+        ready: list[_Ready],
+        ask: list[tuple[Call, str | None]],
+        outcomes: dict[str, Outcome],
+    ) -> None:
+        session = self._session
+        arguments, problem = self._check(call)
+        if problem is not None or arguments is None:
+            if session.policy.run and session.policy.tell_problems:
+                outcomes[call.id] = Outcome(error=problem)
+                self._store({call.id: outcomes[call.id]})
+            else:
+                ask.append((call, problem))
+            return
+        handler = session.handlers.get(call.function, session.default_handler)
+        if handler is None or not session.policy.run:
+            ask.append((call, None))
+            return
+        verdict = self._approval(call, arguments)
+        if verdict is True:
+            ready.append(_Ready(call, arguments, handler))
+        elif isinstance(verdict, str):
+            session.tell("call.denied", call=call.id, function=call.function, reason=verdict)
+            outcomes[call.id] = Outcome(error=f"the user declined this call: {verdict}")
+            self._store({call.id: outcomes[call.id]})
+
+    def _approval(self, call: Call, arguments: Mapping[str, Json]) -> bool | str | None:
+        tool = self._tool(call.function)
+        if tool is None or tool.ask == "never":
+            return True
+        if isinstance(tool.ask, dict):
+            from agentfn.document.schema import instance_problems
+
+            if not instance_problems(dict(arguments), tool.ask["unless"]):
+                return True
+        verdict = self._session.answerer.approve(call)
+        if verdict is True:
+            self._calls.set_state([call.id], "approved")
+            self._session.tell("call.approved", call=call.id, function=call.function)
+        return verdict
+
+    def _run(self, ready: list[_Ready], step: Step) -> dict[str, Outcome]:
+        """Run handlers side by side; each outcome is durable before the next thing happens."""
+        if not ready:
+            return {}
+        self._calls.started([item.call.id for item in ready])
+        for item in ready:
+            self._session.tell("call.started", call=item.call.id, function=item.call.function)
+        outcomes = {}
+        for item, result in _results(ready, lambda item: self._call_handler(item, step)):
+            outcomes[item.call.id] = result.outcome
+            self._store({item.call.id: result.outcome})
+            for warning in result.warnings:
+                self._session.tell("warning", call=item.call.id, message=f"{item.call.function}: {warning}")
+            self._session.tell(
+                "call.finished",
+                call=item.call.id,
+                function=item.call.function,
+                **{"error": result.outcome.error} if result.outcome.failed else {"output": _shown(result.outcome)},
+                **{"stderr": result.stderr} if result.stderr else {},
+            )
+        return outcomes
+
+    def _call_handler(self, item: _Ready, step: Step) -> Result:
+        session = self._session
+        limit = session.backend.seconds_to_answer
+        context = CallContext(
+            call=item.call,
+            conversation=session.conversation.id,
+            turn=self._turn,
+            backend=session.backend.name,
+            inherit=self._inherit,
+            deadline=None if limit is None else time.monotonic() + step.created_at + limit - step.service_now,
+        )
+        return item.handler.run(item.arguments, context)
+
+    def _store(self, outcomes: Mapping[str, Outcome]) -> None:
+        if outcomes:
+            self._calls.finished(outcomes.items())
+
+    def _within_limits(self, outcomes: dict[str, Outcome]) -> dict[str, Outcome]:
+        """Leave out what the service would refuse for its size; the call stays answerable under its id."""
+        kept = {}
+        for call, outcome in outcomes.items():
+            problem = size_problem(outcome, self._session.backend.output_limit)
+            if problem is None:
+                kept[call] = outcome
+            else:
+                self._calls.rejected(call, problem)
+                self._session.tell("warning", call=call, message=f"the output of {call} was not sent: {problem}")
+        return kept
+
+
+def _same(row: CallRow | None, outcome: Outcome) -> bool:
+    return row is not None and row.outcome == outcome
+
+
+def _shown(outcome: Outcome) -> Json:
+    return outcome.output if outcome.content is None else outcome.content
+
+
+def _results(
+    ready: list[_Ready], work: Callable[[_Ready], Result]
+) -> Iterator[tuple[_Ready, Result]]:
+    """Yield each call with its result, in the order in which they finish."""
+    if len(ready) == 1:
+        yield ready[0], work(ready[0])
+        return
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
+    from agentfn.handlers import stop_running
+
+    with ThreadPoolExecutor(max_workers=PARALLEL, thread_name_prefix="handler") as pool:
+        futures = {pool.submit(work, item): item for item in ready}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            # Worker threads never see a Ctrl-C: what they run is ended from here, or the pool would wait for it.
+            for future in futures:
+                future.cancel()
+            stop_running()
+            raise
