@@ -80,13 +80,14 @@ class Look(NamedTuple):
 
     `waiting` are the calls without an output, `step` is the one that asked for them, or the last one where none wait
     (None where the conversation is empty). `answered` are the ids of calls that have an output. `exists` is False where
-    the service no longer knows the conversation.
+    the service no longer knows the conversation. `agent` is who the last step was answered by, where the service says.
     """
 
     exists: bool
     waiting: tuple[Call, ...] = ()
     answered: frozenset[str] = frozenset()
     step: Step | None = None
+    agent: AgentRef | None = None
 
 
 class Backend(Protocol):

@@ -71,6 +71,35 @@ class Ledger:
                 "UPDATE resource SET state = ?, ended_at = ? WHERE token = ?", (state, self._journal.clock(), token)
             )
 
+    def conversation_ended(self, row: Resource, state: str) -> None:
+        """Close a conversation's row; its turns are over with it, so that nobody asks the service about them again."""
+        now = self._journal.clock()
+        with self._journal.writing() as db:
+            db.execute(
+                "UPDATE resource SET state = ?, name = ?, ended_at = ? WHERE token = ?", (state, row.name, now, row.token)
+            )
+            where = (*self._key, row.name)
+            db.execute(
+                "UPDATE turn SET state = 'failed', failure = 'the conversation was removed', ended_at = ?"
+                " WHERE backend = ? AND endpoint = ? AND conversation = ? AND state IN ('intended', 'open')",
+                (now, *where),
+            )
+            db.execute(
+                "UPDATE call SET state = 'superseded' WHERE backend = ? AND endpoint = ? AND conversation = ?"
+                " AND state NOT IN ('accepted', 'superseded', 'expired')",
+                where,
+            )
+
+    def used_by_others(self, row: Resource) -> bool:
+        """Tell whether a conversation of another run, not removed yet, is pinned to this agent version."""
+        found = self._journal.connection.execute(
+            "SELECT 1 FROM conversation c JOIN resource r ON r.name = c.id AND r.backend = c.backend"
+            " AND r.endpoint = c.endpoint AND r.kind = 'conversation' AND r.state = 'created'"
+            " WHERE c.backend = ? AND c.endpoint = ? AND c.agent = ? AND c.version = ? AND c.run <> ? LIMIT 1",
+            (*self._key, row.name, row.version, row.run),
+        )
+        return found.fetchone() is not None
+
     def live(self, kind: str | None = None) -> list[Resource]:
         """Return what agentfn owns here and has not removed, oldest first."""
         rows = self._journal.connection.execute(

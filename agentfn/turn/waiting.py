@@ -1,0 +1,203 @@
+"""The calls that wait, over all conversations: what the journal holds open, checked against what the services say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from agentfn.backends.protocol import Backend, Look
+from agentfn.errors import AgentfnError, NegativeError
+from agentfn.journal.calls import CallRow, Calls
+from agentfn.journal.store import Journal
+from agentfn.journal.turns import Conversation, Turn, Turns
+from agentfn.model import AgentRef, Json, Usage
+from agentfn.turn.state import PUBLIC_STATE, arguments_value
+
+#: Conversations that are asked about at the same time.
+PARALLEL = 8
+
+
+class WaitingCall(NamedTuple):
+    """A call that has no accepted outcome yet. Times are unix seconds by our clock."""
+
+    conversation: Conversation
+    turn: str
+    call: str
+    function: str
+    arguments: str
+    state: str
+    problem: str | None
+    asked_at: float
+    expires_at: float | None
+
+    @property
+    def answer_with(self) -> str:
+        """Return the command that answers it."""
+        return f"agentfn respond {self.conversation.id} --call {self.call} --output TEXT"
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the call as `pending --json` shows it."""
+        return {
+            "conversation": self.conversation.id,
+            "turn": self.turn,
+            "call": self.call,
+            "function": self.function,
+            "arguments": arguments_value(self.arguments),
+            "state": self.state,
+            "problem": self.problem,
+            "asked_at": round(self.asked_at, 3),
+            "expires_at": None if self.expires_at is None else round(self.expires_at, 3),
+            "answer_with": self.answer_with,
+            "agent": str(self.conversation.ref),
+            "backend": self.conversation.backend,
+        }
+
+
+class _Open(NamedTuple):
+    conversation: Conversation
+    turn: Turn
+
+
+def open_turns(journal: Journal, backend: str | None = None) -> list[tuple[Conversation, Turn]]:
+    """Return the turns that the journal holds open, oldest first, optionally of one backend only."""
+    turns = Turns(journal)
+    found = []
+    for turn in turns.open():
+        if backend in (None, turn.backend):
+            for conversation in turns.find_conversation(turn.conversation or ""):
+                if (conversation.backend, conversation.endpoint) == (turn.backend, turn.endpoint):
+                    found.append((conversation, turn))
+    return found
+
+
+def waiting_calls(
+    journal: Journal,
+    turns: Sequence[tuple[Conversation, Turn]],
+    backend_of: Callable[[Conversation], Backend] | None,
+) -> tuple[list[WaitingCall], list[str]]:
+    """Return the calls of these turns that wait, and a warning for each service that could not be asked.
+
+    `backend_of` None reads the journal alone. What the services say is written back into the journal.
+    """
+    looks: dict[str, Look | AgentfnError] = {}
+    limits: dict[str, int | None] = {}
+    if backend_of is not None and turns:
+        looks, limits = _ask([_Open(*pair) for pair in turns], backend_of)
+    calls: list[WaitingCall] = []
+    warnings: list[str] = []
+    for conversation, turn in turns:
+        look = looks.get(turn.id)
+        if isinstance(look, AgentfnError):
+            warnings.append(f"{conversation.id}: {look.message}; shown as last known")
+            look = None
+        if look is not None:
+            turn = sync(journal, conversation, turn, look)  # noqa: PLW2901  # the same turn, as it stands now
+        calls += _calls(journal, conversation, turn, limits.get(turn.id, 600))
+    return calls, warnings
+
+
+def sync(journal: Journal, conversation: Conversation, turn: Turn, look: Look) -> Turn:
+    """Write down what the service says of a turn, and return the turn as it stands now."""
+    turns = Turns(journal)
+    calls = Calls(journal, conversation, turn.id)
+    if not look.exists:
+        turns.failed(turn.id, "the service no longer knows the conversation")
+    elif look.step is not None and look.waiting:
+        calls.asked(look.step._replace(calls=look.waiting), {}, turn.usage)
+    elif look.step is not None and (look.step.answer is not None or look.step.failure is not None):
+        turns.ended(turn.id, look.step, turn.usage)
+    return next((t for t in turns.of(conversation) if t.id == turn.id), turn)
+
+
+def _ask(
+    turns: Sequence[_Open], backend_of: Callable[[Conversation], Backend]
+) -> tuple[dict[str, Look | AgentfnError], dict[str, int | None]]:
+    looks: dict[str, Look | AgentfnError] = {}
+    limits: dict[str, int | None] = {}
+    backends: dict[str, Backend] = {}
+    for conversation, turn in turns:
+        try:
+            backends[turn.id] = backend_of(conversation)
+            limits[turn.id] = backends[turn.id].seconds_to_answer
+        except AgentfnError as exc:
+            looks[turn.id] = exc
+
+    def ask(item: _Open) -> None:
+        try:
+            looks[item.turn.id] = backends[item.turn.id].look(item.conversation.id)
+        except AgentfnError as exc:
+            looks[item.turn.id] = exc
+
+    reachable = [item for item in turns if item.turn.id in backends]
+    if len(reachable) == 1:
+        ask(reachable[0])
+    elif reachable:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max_workers=PARALLEL, thread_name_prefix="pending") as pool:
+            list(pool.map(ask, reachable))
+    return looks, limits
+
+
+def _calls(journal: Journal, conversation: Conversation, turn: Turn, limit: int | None) -> list[WaitingCall]:
+    rows = Calls(journal, conversation, turn.id).unsettled()
+    expires_at = None if limit is None or turn.asked_at is None else turn.asked_at + limit - turn.skew
+    running = bool(rows) and any(row.state == "started" for row in rows) and _held(journal, conversation)
+    return [
+        WaitingCall(
+            conversation=conversation,
+            turn=turn.id,
+            call=row.id,
+            function=row.function,
+            arguments=row.arguments,
+            state=_state(row, expires_at, running=running, now=journal.clock()),
+            problem=row.problem,
+            asked_at=turn.asked_at - turn.skew if turn.asked_at is not None else row.asked_at,
+            expires_at=expires_at,
+        )
+        for row in rows
+    ]
+
+
+def _state(row: CallRow, expires_at: float | None, *, running: bool, now: float) -> str:
+    if expires_at is not None and expires_at <= now:
+        return "expired"
+    if row.state == "started" and running:
+        return "running"
+    return PUBLIC_STATE[row.state]
+
+
+def _held(journal: Journal, conversation: Conversation) -> bool:
+    """Tell whether some process, or a handler it left behind, still works on the conversation."""
+    lock = journal.lock(conversation.key)
+    if lock.acquire(0):
+        lock.release()
+        return False
+    return True
+
+
+def adopt(journal: Journal, backend: Backend, conversation: str, run: str) -> tuple[Conversation, Turn | None]:
+    """Make a conversation that the journal does not know answerable from here, with the calls that wait in it.
+
+    Returns its turn, or None where no call waits. Raises NegativeError where the service does not know it either.
+    """
+    look = backend.look(conversation)
+    if not look.exists:
+        raise NegativeError(
+            f"there is no conversation {conversation}, neither in the journal nor at {backend.endpoint}",
+            code="conversation_not_found",
+            hint="agentfn list shows the conversations there are",
+        )
+    now = journal.clock()
+    agent = look.agent or AgentRef("")
+    known = Conversation(
+        backend.name, backend.endpoint, conversation, agent.name, agent.version, None, None, {}, run, now
+    )
+    turns = Turns(journal)
+    turns.remember(known)
+    if look.step is None or not look.waiting:
+        return known, None
+    turn = f"turn_{look.step.id}"
+    turns.begin(known, turn, "", None)
+    Calls(journal, known, turn).asked(look.step._replace(calls=look.waiting), {}, Usage())
+    return known, next(t for t in turns.of(known) if t.id == turn)
