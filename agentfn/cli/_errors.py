@@ -1,0 +1,114 @@
+"""The one place where an exception becomes text, JSON and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from agentfn.cli._output import Console, envelope, error_entries
+from agentfn.errors import AgentfnError, ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def guarded(argv: Sequence[str]) -> int:
+    """Run the command line; whatever happens, speak of it in the form that was asked for."""
+    from agentfn.cli._output import safe_streams
+
+    safe_streams()
+    try:
+        return _invoke(list(argv))
+    except AgentfnError as exc:
+        return _report(exc, argv)
+    except KeyboardInterrupt:
+        _say_interrupted(argv)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output stopped reading; nothing is wrong, and nobody is there to be told.
+        _silence(sys.stdout)
+        return ExitCode.OK
+    except Exception as exc:  # noqa: BLE001  # the last net: a bug of ours, told as one
+        return _bug(exc, argv)
+
+
+def _invoke(argv: list[str]) -> int:
+    import typer
+    from typer._click.exceptions import ClickException  # vendored by typer since 0.26; the cap holds it there
+
+    from agentfn.cli._lazy import LazyGroup
+
+    app = typer.Typer(
+        cls=LazyGroup, add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
+    )
+    app.callback(invoke_without_command=False)(_root)
+    try:
+        result: Any = app(argv or ["--help"], standalone_mode=False, prog_name="agentfn")
+    except ClickException as exc:
+        usage = exc.ctx.command_path if getattr(exc, "ctx", None) is not None else "agentfn"
+        raise UsageError(exc.format_message(), hint=f"{usage} --help") from exc
+    return int(result) if result else ExitCode.OK
+
+
+def _root() -> None:
+    """Define, run and answer function agents: on Microsoft Foundry, or offline with no account."""
+
+
+def _report(exc: AgentfnError, argv: Sequence[str]) -> int:
+    console = Console()
+    if _wants_json(argv):
+        console.out(envelope(_command(argv), None, exc.exit_code, error_entries(exc)))
+    else:
+        console.error(exc)
+    return exc.exit_code
+
+
+def _say_interrupted(argv: Sequence[str]) -> None:
+    exc = AgentfnError("interrupted", code="interrupted", hint="agentfn pending shows what waits")
+    console = Console()
+    if _wants_json(argv):
+        console.out(envelope(_command(argv), None, ExitCode.INTERRUPTED, error_entries(exc)))
+    else:
+        console.error(exc)
+
+
+def _bug(exc: Exception, argv: Sequence[str]) -> int:
+    console = Console()
+    if "--debug" in argv or os.environ.get("AGENTFN_DEBUG"):
+        import traceback
+
+        from agentfn.cli._context import known_secrets
+        from agentfn.masking import Masker
+
+        text = "".join(traceback.format_exception(exc))
+        console.say(Masker(known_secrets(os.environ)).mask(text))
+    told = AgentfnError(
+        f"a bug in agentfn: {type(exc).__name__}",
+        code="bug",
+        hint="please report it, with the traceback that --debug shows",
+    )
+    if _wants_json(argv):
+        console.out(envelope(_command(argv), None, ExitCode.BUG, error_entries(told)))
+    else:
+        console.error(told)
+    return ExitCode.BUG
+
+
+def _wants_json(argv: Sequence[str]) -> bool:
+    """Tell whether JSON was asked for; a usage error happens before the options are read."""
+    words = list(argv)
+    if "--" in words:
+        words = words[: words.index("--")]
+    return "--json" in words
+
+
+def _command(argv: Sequence[str]) -> str | None:
+    from agentfn.cli._lazy import TABLE
+
+    return next((word for word in argv if word in TABLE), None)
+
+
+def _silence(stream: Any) -> None:
+    """Point a closed pipe elsewhere, so that the interpreter's last flush does not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,62 @@
+"""Options that commands share, and the decorator that gives every command those that all have."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from agentfn.cli._context import AppContext, Flags
+from agentfn.cli._output import CommandResult, emit
+
+Backend = Annotated[str | None, typer.Option("--backend", help="local (default) or foundry.")]
+Endpoint = Annotated[str | None, typer.Option("--endpoint", help="The service's address.")]
+Profile = Annotated[str | None, typer.Option("--profile", help="A named profile of the config files.")]
+Protocol = Annotated[str | None, typer.Option("--protocol", help="The face of the embedded service: foundry.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Tell each request on stderr; a traceback for a bug.")]
+Scenario = Annotated[
+    str | None, typer.Option("--scenario", help="A file: what the embedded service's stand-in model does.")
+]
+Wait = Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for another process's turn.")]
+
+_COMMON = {
+    "backend": (Backend, None),
+    "endpoint": (Endpoint, None),
+    "profile": (Profile, None),
+    "protocol": (Protocol, None),
+    "json": (AsJson, False),
+    "debug": (Debug, False),
+}
+
+
+def command(function: Callable[..., CommandResult | None]) -> Callable[..., int]:
+    """Make a command of a function that takes an AppContext and its own options and returns a result.
+
+    The command gets the options that every command has, builds the context from them, and emits the result.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    own = [
+        parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(function).parameters.items()
+        if name != "ctx"
+    ]
+    common = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in _COMMON.items()
+    ]
+
+    @functools.wraps(function)
+    def run(**values: Any) -> int:
+        flags = Flags(**{name: values.pop(name) for name in _COMMON})
+        with AppContext(flags, command=function.__name__.strip("_")) as ctx:
+            result = function(ctx, **values)
+            return emit(ctx, result)
+
+    run.__signature__ = inspect.Signature(own + common)  # type: ignore[attr-defined]  # read by typer
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in own + common}
+    return run
+

@@ -1,0 +1,158 @@
+"""The one place that prints: results to stdout, the story to stderr, one JSON envelope."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from agentfn.errors import AgentfnError, ExitCode, InvalidFileError
+from agentfn.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agentfn.cli._context import AppContext
+    from agentfn.model import Json
+
+#: The envelope's version; it grows when a key changes its meaning or goes.
+ENVELOPE = 1
+
+_STATUS = {ExitCode.OK: "ok", ExitCode.NEGATIVE: "failed", ExitCode.PENDING: "pending"}
+
+
+def safe_streams() -> None:
+    """Let stdout and stderr replace what a console cannot show rather than fail on it."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+class Console:
+    """Where text goes. `interactive` tells whether a person can be asked: stdin and stderr are terminals."""
+
+    def __init__(self, *, stdout: TextIO | None = None, stderr: TextIO | None = None) -> None:
+        self._out = stdout or sys.stdout
+        self._err = stderr or sys.stderr
+
+    @property
+    def interactive(self) -> bool:
+        """Tell whether a person is there to be asked."""
+        return sys.stdin is not None and sys.stdin.isatty() and self._err.isatty()
+
+    @property
+    def answers_on_terminal(self) -> bool:
+        """Tell whether stdout is a terminal, where an answer may appear as it comes."""
+        return self._out.isatty()
+
+    def out(self, text: str) -> None:
+        """Print a line of the result."""
+        self.out_part(text + "\n")
+
+    def out_part(self, text: str) -> None:
+        """Print a piece of the result, at once."""
+        self._out.write(text)
+        self._out.flush()
+
+    def say(self, text: str) -> None:
+        """Print a line of the story."""
+        self._err.write(text + "\n")
+        self._err.flush()
+
+    def warn(self, text: str) -> None:
+        """Print a warning."""
+        self.say(f"warning: {text}")
+
+    def error(self, exc: AgentfnError) -> None:
+        """Print an error and what to do about it; every finding of a bad file on a line of its own."""
+        if isinstance(exc, InvalidFileError):
+            for finding in exc.findings:
+                self.say(f"error: {visible(str(finding))}")
+        else:
+            self.say(f"error: {visible(exc.message)}")
+        if exc.hint:
+            self.say(f"  try: {visible(exc.hint)}")
+
+    def ask(self, question: str) -> str | None:
+        """Ask on the terminal and return the line; None at the end of input."""
+        self._err.write(question)
+        self._err.flush()
+        line = sys.stdin.readline()
+        if not line:
+            self._err.write("\n")
+            return None
+        return line.rstrip("\r\n")
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Print rows: a table on a terminal, else tab-separated lines without header, for other programs."""
+        cells = [[visible(str(cell if cell is not None else ""), multiline=False) for cell in row] for row in rows]
+        if not self._out.isatty():
+            for row in cells:
+                self.out("\t".join(row))
+            return
+        from rich.console import Console as Rich
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(*header, box=None, pad_edge=False)
+        for row in cells:
+            table.add_row(*(Text(cell) for cell in row))
+        Rich(file=self._out, no_color="NO_COLOR" in os.environ or None).print(table)
+
+
+class CommandResult(NamedTuple):
+    """What a command returns: `data` for ``--json``, `render` for a person.
+
+    `errors` go with an exit code other than 0 where the command still has data to give.
+    """
+
+    data: Json
+    exit_code: ExitCode = ExitCode.OK
+    render: Callable[[Console], None] | None = None
+    errors: tuple[AgentfnError, ...] = ()
+
+
+def emit(ctx: AppContext, result: CommandResult | None) -> int:
+    """Print a command's result in the form that was asked for; return the exit code."""
+    if result is None:
+        return ExitCode.OK
+    if ctx.json:
+        entries = [entry for exc in result.errors for entry in error_entries(exc)]
+        ctx.console.out(envelope(ctx.command, result.data, result.exit_code, entries))
+        return result.exit_code
+    if result.render is not None:
+        result.render(ctx.console)
+    for exc in result.errors:
+        ctx.console.error(exc)
+    return result.exit_code
+
+
+def envelope(command: str | None, data: Json, exit_code: ExitCode, errors: Sequence[dict[str, Json]]) -> str:
+    """Return the JSON document that every command prints with ``--json``; ASCII, so no console can spoil it."""
+    return json.dumps(
+        {
+            "agentfn": ENVELOPE,
+            "command": command,
+            "status": _STATUS.get(exit_code, "error"),
+            "exit_code": int(exit_code),
+            "data": data,
+            "errors": list(errors),
+        }
+    )
+
+
+def error_entries(exc: AgentfnError) -> list[dict[str, Json]]:
+    """Return an error as the envelope's entries: one for each finding of a bad file."""
+    if isinstance(exc, InvalidFileError):
+        return [
+            {
+                "code": finding.rule,
+                "message": finding.message,
+                "hint": exc.hint,
+                "location": f"{finding.source}:{finding.line}:{finding.column}" if finding.line else finding.source,
+            }
+            for finding in exc.findings
+        ]
+    return [{"code": exc.code, "message": exc.message, "hint": exc.hint, "location": exc.location}]

@@ -1,0 +1,208 @@
+"""Gathers a session for a command: which agent, on which service, with whose handlers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentfn.errors import AgentfnError, Finding, InvalidFileError, NegativeError, UsageError
+from agentfn.journal.ledger import Ledger
+from agentfn.journal.turns import Conversation, Turns
+from agentfn.model import AgentRef
+from agentfn.turn.session import Nobody, Policy, Session, functions_digest
+
+if TYPE_CHECKING:
+    from agentfn.backends.protocol import Backend
+    from agentfn.cli._context import AppContext
+    from agentfn.definition.agent import Agent, FunctionTool
+    from agentfn.emulator.models.scenario import Scenario
+    from agentfn.handlers.protocol import Handler
+    from agentfn.turn.events import Emit
+
+_FILE_ENDINGS = (".yaml", ".yml", ".json")
+
+
+class Target(NamedTuple):
+    """The agent a command is about: its definition where there is one, and the version where that is known."""
+
+    agent: Agent | None
+    ref: AgentRef | None
+
+
+def is_file_name(text: str) -> bool:
+    """Tell whether AGENT means a file rather than ``name[:version]``."""
+    return text.endswith(_FILE_ENDINGS) or "/" in text or "\\" in text or Path(text).is_file()
+
+
+def load_file(ctx: AppContext, path: str) -> Agent:
+    """Return the definition in a file; its warnings go to stderr."""
+    from agentfn.definition.load import check_agent
+
+    agent, findings = check_agent(
+        Path(path), ctx.env, backend=ctx.settings().backend.value, default_model=ctx.settings().model.value
+    )
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors or agent is None:
+        raise InvalidFileError(errors, hint=f"agentfn validate {path}")
+    for finding in findings:
+        if not finding.rule.startswith("advice"):
+            ctx.console.warn(str(finding))
+    return agent
+
+
+def ledger_target(ctx: AppContext, ledger: Ledger, text: str) -> Target | None:
+    """Return agentfn's own newest version that ``name[:version]`` means, with its file where that is still there."""
+    name, _, version = text.partition(":")
+    row = ledger.latest_agent(name, version or None)
+    if row is None or row.state != "created":
+        return None
+    if not row.definition or not Path(row.definition).is_file():
+        return Target(None, row.ref)
+    agent = load_file(ctx, row.definition)
+    return Target(_as_created(ctx, agent, row.digest), row.ref)
+
+
+def remote_target(backend: Backend, ledger: Ledger, text: str) -> Target:
+    """Return the service's version that ``name[:version]`` means; NegativeError where it has none."""
+    from agentfn.lifecycle.remote_agent import agent_from_remote
+
+    name, _, version = text.partition(":")
+    remote = backend.find_agent(name, version or None)
+    if remote is None:
+        known = sorted({row.label for row in ledger.live("agent")})
+        raise NegativeError(
+            f"there is no agent {text} at {backend.endpoint}",
+            code="agent_not_found",
+            hint=f"known here: {', '.join(known)}" if known else "create one first: agentfn create FILE",
+        )
+    return Target(agent_from_remote(remote), remote.ref)
+
+
+def _as_created(ctx: AppContext, agent: Agent, digest: str | None) -> Agent:
+    from agentfn.definition.digest import digest as digest_of
+
+    if digest is not None and digest_of(agent) != digest:
+        ctx.console.warn(f"{agent.path} changed since this version was created; agentfn create {agent.path} updates it")
+    return agent
+
+
+def local_scenario(ctx: AppContext, agent: Agent | None, option: str | None, backend: str) -> Scenario | None:
+    """Return the scenario for the embedded service: the option's, else the definition's; None for the stand-in."""
+    if option is not None:
+        if backend != "local":
+            raise UsageError("--scenario is for the embedded service", hint="leave it out, or use --backend local")
+        if not Path(option).is_file():
+            raise UsageError(f"there is no scenario file {option}")
+    if backend != "local" or (option is None and (agent is None or agent.local is None)):
+        return None
+    from agentfn.emulator.models.scenario import load_scenario, parse_scenario
+
+    if option is not None:
+        return load_scenario(Path(option))
+    assert agent is not None  # noqa: S101  # the first condition above
+    if isinstance(agent.local, str):
+        return load_scenario(agent.base / agent.local)
+    return parse_scenario(agent.local, str(agent.path))
+
+
+def handlers_of(ctx: AppContext, agent: Agent | None) -> dict[str, Handler]:
+    """Return the handlers of a definition, checked that they can start; manual functions have none."""
+    if agent is None:
+        return {}
+    from agentfn.handlers import build_handler
+
+    handlers = {}
+    for tool in agent.functions:
+        handler = build_handler(tool, agent.base, env=ctx.env, masker=ctx.masker())
+        if handler is None:
+            continue
+        problem = handler.problem()
+        if problem is not None:
+            raise _cannot_start(agent, tool, problem)
+        handlers[tool.name] = handler
+    return handlers
+
+
+def _cannot_start(agent: Agent, tool: FunctionTool, problem: str) -> AgentfnError:
+    """Return the error for a handler that cannot start, told before the turn does."""
+    place = Finding(
+        str(agent.path), tool.line, tool.column, "handler", f"the handler of {tool.name} cannot start: {problem}"
+    )
+    return InvalidFileError([place], hint="correct it, or answer by hand: --no-run")
+
+
+def fitting_handlers(ctx: AppContext, agent: Agent, conversation: Conversation) -> dict[str, Handler]:
+    """Return the handlers of a definition that still fit the functions a conversation was begun with."""
+    now = functions_digest(agent)
+    unfit = [name for name, digest in conversation.functions.items() if now.get(name) != digest]
+    for name in unfit:
+        ctx.console.warn(
+            f"{name} changed or is gone in {agent.path} since {conversation.id} began; its handler is not used"
+        )
+    return {name: handler for name, handler in handlers_of(ctx, agent).items() if name not in unfit}
+
+
+def definition_of(ctx: AppContext, conversation: Conversation) -> Agent | None:
+    """Return the definition that a conversation was begun with, as its file stands now, or None."""
+    if conversation.definition is None:
+        return None
+    if not Path(conversation.definition).is_file():
+        ctx.console.warn(f"{conversation.definition} is gone; calls of {conversation.id} can be answered by hand")
+        return None
+    return load_file(ctx, conversation.definition)
+
+
+def known_conversation(ctx: AppContext, conversation: str) -> Conversation | None:
+    """Return what the journal knows of a conversation; UsageError where two services have one of that id."""
+    found = Turns(ctx.journal()).find_conversation(conversation)
+    if len(found) > 1:
+        found = [c for c in found if c.backend == ctx.settings().backend.value] or found
+    if len(found) > 1:
+        places = ", ".join(f"{c.backend} {c.endpoint}" for c in found)
+        raise UsageError(f"several services have a conversation {conversation}: {places}", hint="add --backend")
+    return found[0] if found else None
+
+
+def new_conversation(backend: Backend, agent: Agent | None, ref: AgentRef, digest: str | None, run: str) -> Conversation:
+    """Return a conversation that the service has not opened yet (its id is empty)."""
+    path = str(agent.path.resolve()) if agent is not None and agent.path is not None else None
+    return Conversation(
+        backend.name, backend.endpoint, "", ref.name, ref.version, path, digest, functions_digest(agent), run, 0.0
+    )
+
+
+def session(
+    ctx: AppContext,
+    backend: Backend,
+    conversation: Conversation,
+    agent: Agent | None,
+    run: str,
+    emit: Emit,
+    *,
+    handlers: dict[str, Handler],
+    run_handlers: bool = True,
+    wait: float = 10.0,
+    stream: bool = False,
+    ask: bool = True,
+) -> Session:
+    """Return a session; a person is asked where one is at the terminal and `ask` allows it."""
+    person = ask and ctx.console.interactive
+    answerer = Nobody()
+    if person:
+        from agentfn.cli._prompt import Terminal
+
+        answerer = Terminal(ctx.console)  # type: ignore[assignment]  # another answerer
+    return Session(
+        backend=backend,
+        journal=ctx.journal(),
+        conversation=conversation,
+        agent=agent,
+        run=run,
+        emit=emit,
+        handlers=handlers,
+        answerer=answerer,
+        policy=Policy(run=run_handlers, tell_problems=not person),
+        stream=stream,
+        wait=wait,
+        clock=ctx.clock,
+    )

@@ -1,0 +1,90 @@
+"""Talks to an agent: one message, or a conversation on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agentfn.cli import _options as opt
+from agentfn.cli._context import AppContext
+from agentfn.cli._output import CommandResult
+from agentfn.cli._turns import events_to_stdout, finish, repl, turn_data
+from agentfn.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentfn.cli._chatting import Chat
+
+
+@opt.command
+def chat(
+    ctx: AppContext,
+    agent: Annotated[str, typer.Argument(help="An agent file (created if needed), or name[:version].")],
+    message: Annotated[str | None, typer.Argument(help="What to say; - reads standard input.")] = None,
+    conversation: Annotated[str | None, typer.Option("-c", "--conversation", help="Go on with this one.")] = None,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Run no handler: every call stays pending.")] = False,
+    rm: Annotated[bool, typer.Option("--rm", help="Remove what this command created.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="Print each event as a JSON line.")] = False,
+    wait: opt.Wait = 10.0,
+    scenario: opt.Scenario = None,
+) -> CommandResult | None:
+    """Talk to an agent: one message, or a conversation on a terminal."""
+    if events and ctx.json:
+        raise UsageError("--json and --events are two forms of the same output", hint="choose one")
+    text = _message(ctx, message, events=events)
+    from agentfn.cli._chatting import Chat, ChatOptions
+    from agentfn.cli._story import Story
+
+    story = events_to_stdout(ctx) if events else Story(ctx.console, stream=ctx.console.answers_on_terminal)
+    options = ChatOptions(
+        target=agent,
+        conversation=conversation,
+        scenario=scenario,
+        own=rm,
+        run_handlers=not no_run,
+        wait=wait,
+        stream=events or ctx.console.answers_on_terminal,
+    )
+    opened: Chat | None = None
+    keep = False
+    try:
+        opened = Chat(ctx, options, story)
+        if text is None:
+            return repl(ctx, opened)
+        result = opened.say(text)
+        keep = result.state == "pending"
+        return finish(ctx, result, turn_data(result, opened.run, opened.created()), story, agent=opened.agent)
+    finally:
+        _close(ctx, opened, rm=rm, keep=keep)
+
+
+def _message(ctx: AppContext, message: str | None, *, events: bool) -> str | None:
+    """Return the message; None means a conversation on the terminal."""
+    if message == "-":
+        from agentfn.turn.answers import read_text
+
+        message = read_text(sys.stdin.buffer.read(), "standard input")
+    if message is not None:
+        if not message.strip():
+            raise UsageError("the message is empty")
+        return message
+    if not ctx.console.interactive:
+        raise UsageError("there is no MESSAGE, and no terminal to ask on", hint='agentfn chat AGENT "…"')
+    if ctx.json or events:
+        raise UsageError("--json and --events need a MESSAGE", hint='agentfn chat AGENT "…" --json')
+    return None
+
+
+def _close(ctx: AppContext, chat: Chat | None, *, rm: bool, keep: bool) -> None:
+    """Remove what was made, or say how to."""
+    if chat is None or not chat.created():
+        return
+    labels = ", ".join(row.label for row in chat.created())
+    if rm and not keep:
+        left = chat.remove().left
+        for item in left:
+            ctx.console.warn(f"not removed: {item.resource.label}: {item.why}; agentfn cleanup --run {chat.run}")
+        return
+    why = " (calls wait there)" if rm else ""
+    ctx.console.say(f"kept{why}: {labels}; to remove it: agentfn cleanup --run {chat.run}")

@@ -1,0 +1,80 @@
+"""Answers waiting calls and carries the turn on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agentfn.cli import _options as opt
+from agentfn.cli._context import AppContext
+from agentfn.cli._output import CommandResult
+from agentfn.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentfn.journal.calls import CallRow
+    from agentfn.model import Outcome
+
+
+@opt.command
+def respond(
+    ctx: AppContext,
+    conversation: Annotated[str | None, typer.Argument(help="Where the call waits; may be left out if clear.")] = None,
+    call: Annotated[str | None, typer.Option("--call", help="The call's id; may be left out if only one waits.")] = None,
+    output: Annotated[str | None, typer.Option("--output", help="The output, as it is.")] = None,
+    output_file: Annotated[str | None, typer.Option("--output-file", help="A file with it; - is stdin.")] = None,
+    error: Annotated[str | None, typer.Option("--error", help="Tell the agent that the call failed, and why.")] = None,
+    content: Annotated[Path | None, typer.Option("--content", help="A file: JSON array of content parts.")] = None,
+    outputs: Annotated[Path | None, typer.Option("--outputs", help="A file: outputs of several calls.")] = None,
+    script: Annotated[Path | None, typer.Option("--script", help="A local program that answers any call.")] = None,
+    run: Annotated[bool, typer.Option("--run", help="Run the agent's own handlers.")] = False,
+    wait: opt.Wait = 10.0,
+) -> CommandResult:
+    """Answer waiting calls and carry the turn on."""
+    from agentfn.cli._responding import Answers, respond_to
+
+    direct = {"--output": output, "--output-file": output_file, "--error": error, "--content": content}
+    given = [name for name, value in direct.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} say different things of one call", hint="choose one")
+    if call is not None and not given:
+        raise UsageError("--call needs the call's outcome", hint="--output TEXT, --output-file PATH or --error TEXT")
+    if script is not None and run:
+        raise UsageError("--script and --run both answer every call", hint="choose one")
+    if not (given or outputs or script or run) and not ctx.console.interactive:
+        return respond_to(ctx, conversation, Answers(wait=wait, only_stored=True))
+    for path in (content, outputs, script):
+        if path is not None and not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    single = _single(output, output_file, error, content) if given else None
+
+    def outcomes(rows: Sequence[CallRow]) -> dict[str, Outcome]:
+        from agentfn.turn.answers import pick_call, read_outputs
+
+        found = read_outputs(outputs, rows) if outputs is not None else {}
+        return found | {pick_call(rows, call).id: single} if single is not None else found
+
+    return respond_to(ctx, conversation, Answers(outcomes=outcomes, script=script, run=run, wait=wait))
+
+
+def _single(output: str | None, output_file: str | None, error: str | None, content: Path | None) -> Outcome:
+    """Return the one outcome that the options give."""
+    from agentfn.model import Outcome
+    from agentfn.turn.answers import read_content, read_text
+
+    if content is not None:
+        return read_content(content)
+    if error is not None:
+        return Outcome(error=error)
+    if output_file is None:
+        return Outcome(output=output)
+    if output_file == "-":
+        return Outcome(output=read_text(sys.stdin.buffer.read(), "standard input"))
+    path = Path(output_file)
+    if not path.is_file():
+        raise UsageError(f"there is no file {output_file}")
+    return Outcome(output=read_text(path.read_bytes(), output_file))
