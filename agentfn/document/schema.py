@@ -1,0 +1,217 @@
+"""Checks values against JSON Schemas, and the schemas themselves. The one home of jsonschema.
+
+Loading jsonschema costs more than most commands; import this module only where something is checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import jsonschema
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError, _WrappedReferencingError
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from agentfn.model import Json
+
+Path = tuple[str | int, ...]
+
+
+class Problem(NamedTuple):
+    """Something wrong at one place of a value. `message` starts with the place where that is not the root."""
+
+    path: Path
+    message: str
+
+    @property
+    def pointer(self) -> str:
+        """Return the place as a JSON pointer; the root is empty."""
+        return pointer(self.path)
+
+
+def pointer(path: Iterable[str | int]) -> str:
+    """Return a path as a JSON pointer (RFC 6901)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null", int: "integer", float: "number"}
+
+
+def type_name(value: Json) -> str:
+    """Return the JSON name of a value's type."""
+    return _NAMES.get(type(value), type(value).__name__)
+
+
+def schema_problems(schema: Json) -> list[Problem]:
+    """Return what is wrong with a JSON Schema (draft 2020-12), references included; nothing is ever fetched."""
+    if not isinstance(schema, (dict, bool)):
+        return [Problem((), f"a schema must be an object, got {type_name(schema)}")]
+    validator = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+    try:
+        problems = [_problem(error) for error in _leaves(validator.iter_errors(schema))]
+    except RecursionError:
+        return [Problem((), "nested too deeply")]
+    problems += [Problem(path, message) for path, message in _reference_problems(schema)]
+    problems += [Problem(path, message) for path, message in _pattern_problems(schema)]
+    return sorted(set(problems), key=lambda problem: (list(map(str, problem.path)), problem.message))
+
+
+def instance_problems(instance: Json, schema: dict[str, Json] | bool) -> list[Problem]:
+    """Return everything in which a value breaks a schema, in document order; empty where it fits."""
+    validator = Draft202012Validator(schema, registry=Registry())
+    try:
+        errors = sorted(validator.iter_errors(instance), key=lambda error: list(map(str, error.absolute_path)))
+        return list(dict.fromkeys(_problem(error) for error in _leaves(errors)))
+    except RecursionError:
+        return [Problem((), "the schema or the value is nested too deeply to be checked")]
+    except (SchemaError, _WrappedReferencingError, Unresolvable, re.error) as exc:
+        return [Problem((), f"the schema cannot be used: {str(exc).splitlines()[0]}")]
+
+
+def _leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError]:
+    """Yield errors worth telling: for anyOf and its like the branch that came nearest, where one clearly did."""
+    for error in errors:
+        if error.validator in {"anyOf", "oneOf"} and error.context:
+            best = jsonschema.exceptions.best_match([error])
+            yield best if best is not None and len(best.absolute_path) > len(error.absolute_path) else error
+        else:
+            yield error
+
+
+def _problem(error: ValidationError) -> Problem:
+    path: Path = tuple(error.absolute_path)
+    return Problem(path, _message(error, pointer(path)))
+
+
+def _message(error: ValidationError, place: str) -> str:
+    value, limit = error.instance, error.validator_value
+    at = f"{place} " if place else ""
+    match error.validator:
+        case "type":
+            expected = " or ".join(limit) if isinstance(limit, list) else limit
+            return f"{at or 'the value '}expects {expected}, got {type_name(value)}"
+        case "required":
+            missing = [name for name in limit if name not in value and f"'{name}'" in error.message]
+            return f"{at and at + 'is '}missing required property {', '.join(missing)}"
+        case "enum":
+            return f"{at or 'the value '}must be one of {_list(limit)}, got {_shown(value)}"
+        case "const":
+            return f"{at or 'the value '}must be {_shown(limit)}, got {_shown(value)}"
+        case "additionalProperties" if limit is False and isinstance(error.schema, dict):
+            return at + _unknown(value, error.schema)
+        case "pattern":
+            return f"{at or 'the value '}must match {limit}, got {_shown(value)}"
+        case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
+            return f"{at or 'the value '}must be {_BOUND[str(error.validator)]} {limit}, got {_shown(value)}"
+        case "minLength" | "maxLength":
+            return f"{at or 'the value '}has {len(value)} characters, {_BOUND[str(error.validator)]} {limit} are allowed"
+        case "minItems" | "maxItems":
+            return f"{at or 'the value '}has {len(value)} items, {_BOUND[str(error.validator)]} {limit} are allowed"
+        case "anyOf" | "oneOf":
+            return f"{at or 'the value '}{_alternatives(limit)}, got {_shown(value)}"
+        case _:
+            return f"{at}{error.message}"
+
+
+def _alternatives(branches: list[Any]) -> str:
+    types = [branch.get("type") for branch in branches if isinstance(branch, dict)]
+    if types and all(isinstance(name, str) for name in types):
+        return f"expects {' or '.join(types)}"
+    return f"fits none, or more than one, of the {len(branches)} allowed forms"
+
+
+_BOUND = {
+    "minimum": "at least",
+    "maximum": "at most",
+    "exclusiveMinimum": "more than",
+    "exclusiveMaximum": "less than",
+    "minLength": "at least",
+    "maxLength": "at most",
+    "minItems": "at least",
+    "maxItems": "at most",
+}
+
+
+def _unknown(value: dict[str, Json], schema: dict[str, Any]) -> str:
+    known = list(schema.get("properties", {}))
+    patterns = schema.get("patternProperties", {})
+    extra = [name for name in value if name not in known and not any(re.search(p, name) for p in patterns)]
+    parts = []
+    for name in extra:
+        close = get_close_matches(name, known, n=1)
+        parts.append(f"unknown property {name}" + (f" (did you mean {close[0]}?)" if close else ""))
+    return "; ".join(parts) + ("" if any("did you mean" in part for part in parts) else f"; allowed: {_names(known)}")
+
+
+def _names(known: list[str]) -> str:
+    return ", ".join(known) if known else "none"
+
+
+def _list(values: list[Json]) -> str:
+    return ", ".join(_shown(value) for value in values)
+
+
+def _shown(value: Json) -> str:
+    """Return a value as short JSON."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else f"{text[:60]}…"  # noqa: PLR2004  # enough to recognise it
+
+
+def subschemas(schema: Json, path: Path = ()) -> Iterator[tuple[Path, dict[str, Json]]]:
+    """Yield every object that stands where a schema stands, with its path, the root first."""
+    if not isinstance(schema, dict):
+        return
+    yield path, schema
+    for key in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
+        group = schema.get(key)
+        if isinstance(group, dict):
+            for name, item in group.items():
+                yield from subschemas(item, (*path, key, name))
+    for key in ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"):
+        yield from subschemas(schema.get(key), (*path, key))
+    for key in ("allOf", "anyOf", "oneOf", "prefixItems"):
+        group = schema.get(key)
+        if isinstance(group, list):
+            for index, item in enumerate(group):
+                yield from subschemas(item, (*path, key, index))
+
+
+def _reference_problems(schema: Json) -> Iterator[tuple[Path, str]]:
+    for path, part in subschemas(schema):
+        reference = part.get("$ref")
+        if not isinstance(reference, str):
+            continue
+        if not reference.startswith("#"):
+            yield (*path, "$ref"), f"$ref {reference} points outside this schema; nothing is fetched"
+        elif resolve_pointer(schema, reference) is None:
+            yield (*path, "$ref"), f"$ref {reference} points to nothing"
+
+
+def resolve_pointer(schema: Json, reference: str) -> Json | None:
+    """Return what a local reference such as ``#/$defs/Role`` points to, or None."""
+    target = schema
+    for part in reference.removeprefix("#").split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(target, dict) and name in target:
+            target = target[name]
+        elif isinstance(target, list) and name.isdigit() and int(name) < len(target):
+            target = target[int(name)]
+        else:
+            return None
+    return target
+
+
+def _pattern_problems(schema: Json) -> Iterator[tuple[Path, str]]:
+    for path, part in subschemas(schema):
+        pattern = part.get("pattern")
+        if isinstance(pattern, str):
+            try:
+                re.compile(pattern)
+            except re.error as exc:
+                yield (*path, "pattern"), f"pattern {pattern} is no regular expression: {exc}"

@@ -1,0 +1,84 @@
+"""A lock that dies with its holder: an operating-system lock on a file, never a row with a process id."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Self
+
+#: How often a waiting process tries again, in seconds.
+POLL_SECONDS = 0.05
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            # flock, not lockf: it belongs to the open file, so a child that inherits the descriptor holds it too.
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+class FileLock:
+    """An exclusive lock on a file, which is created where it is missing.
+
+    A child process that is given `fileno()` keeps the lock held until it ends too (POSIX), so that a handler left behind
+    by a killed parent still counts as running.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+
+    def acquire(self, timeout: float = 0.0) -> bool:
+        """Take the lock, waiting at most `timeout` seconds; tell whether it is ours now."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        deadline = time.monotonic() + timeout
+        try:
+            while not _try_lock(descriptor):
+                if time.monotonic() >= deadline:
+                    os.close(descriptor)
+                    return False
+                time.sleep(POLL_SECONDS)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor of the held lock."""
+        if self._descriptor is None:
+            msg = "the lock is not held"
+            raise ValueError(msg)
+        return self._descriptor
+
+    def release(self) -> None:
+        """Let go of the lock; the file stays, since removing it would let two processes hold "the" lock."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> Self:
+        """Return the held lock."""
+        self.fileno()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Let go."""
+        self.release()
