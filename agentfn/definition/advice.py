@@ -1,0 +1,83 @@
+"""What is allowed and still goes wrong: names and descriptions from which no model can tell what a function is for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+
+from agentfn.definition.agent import Agent, FunctionTool
+from agentfn.definition.reader import Reader
+from agentfn.document.read import Path
+from agentfn.errors import Finding
+
+_GENERIC = re.compile(r"(?i)(do|run|call|execute|function|func|tool|action|test|foo|bar|helper|process|handle)_?\d*")
+#: Two descriptions more alike than this leave the model guessing.
+_ALIKE = 0.9
+#: Settings that OpenAI's sessions lack (openai-agents.md §2).
+_NOT_ON_OPENAI = ("temperature", "top_p", "tool_choice")
+
+
+def advise(reader: Reader, agent: Agent, backend: str | None) -> None:
+    """Note what is likely to go wrong, and what the chosen service lacks or demands."""
+    if agent.functions and any(f.severity == "error" for f in reader.findings):
+        return
+    for tool in agent.functions:
+        for rule, message in _tool_advice(tool):
+            reader.findings.append(_at(reader, tool, rule, message, "warning"))
+    for one, other in _alike(agent.functions):
+        message = f"{one.name} and {other.name} are described almost alike; the model has to guess between them"
+        reader.findings.append(_at(reader, other, "advice-description", message, "warning"))
+    if backend == "openai":
+        _openai(reader, agent)
+
+
+def _at(reader: Reader, tool: FunctionTool, rule: str, message: str, severity: str) -> Finding:
+    return Finding(reader.document.source, tool.line, tool.column, rule, message, severity)
+
+
+def _tool_advice(tool: FunctionTool) -> Iterator[tuple[str, str]]:
+    words = re.findall(r"\w+", tool.description or "")
+    if not tool.description:
+        yield "advice-description", f"{tool.name} has no description, so the model cannot tell when to call it"
+    elif len(words) < 3 or _bare(tool.description) == _bare(tool.name):  # noqa: PLR2004  # two words describe nothing
+        yield "advice-description", f"the description of {tool.name} says little: what does it do, and when?"
+    if _GENERIC.fullmatch(tool.name):
+        yield "advice-name", f"{tool.name} is a name that says nothing; name what the function does"
+    properties = tool.parameters.get("properties")
+    if not isinstance(properties, dict) or not properties:
+        return
+    bare = [name for name, part in properties.items() if isinstance(part, dict) and not part.get("description")]
+    bare = [name for name in bare if "enum" not in properties[name]]
+    if bare:
+        yield "advice-parameters", f"{tool.name}: describe {', '.join(bare)}, best with an example"
+    if not tool.strict and not tool.parameters.get("required"):
+        yield "advice-required", f"{tool.name} requires nothing, so a call may come without any argument"
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def _alike(tools: tuple[FunctionTool, ...]) -> Iterator[tuple[FunctionTool, FunctionTool]]:
+    described = [tool for tool in tools if tool.description]
+    for index, one in enumerate(described):
+        for other in described[index + 1 :]:
+            matcher = SequenceMatcher(None, one.description or "", other.description or "")
+            # The cheap upper bounds first: with 128 functions there are 8,128 pairs.
+            if matcher.real_quick_ratio() > _ALIKE and matcher.quick_ratio() > _ALIKE and matcher.ratio() > _ALIKE:
+                yield one, other
+
+
+def _openai(reader: Reader, agent: Agent) -> None:
+    for tool in agent.functions:
+        if not tool.description:
+            message = f"OpenAI sessions demand a description, {tool.name} has none"
+            reader.findings.append(_at(reader, tool, "openai-description", message, "error"))
+        if tool.strict is not None:
+            message = f"OpenAI sessions have no strict; {tool.name} is sent without it"
+            reader.findings.append(_at(reader, tool, "openai-strict", message, "warning"))
+    for key in _NOT_ON_OPENAI:
+        if key in agent.settings:
+            path: Path = (key,)
+            reader.warn(path, "openai-setting", f"OpenAI sessions have no {key}; the agent is sent without it")
