@@ -1,0 +1,58 @@
+"""What answers a call: a program, a Python function, a URL, a canned output; a manual function has none of them.
+
+`arguments` checks what the model sent before anything runs, `outputs` what is sent back; one module a kind of handler.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentfn.definition.agent import FunctionTool, HandlerSpec
+from agentfn.handlers.finish import finish_for
+from agentfn.handlers.process import stop_running
+from agentfn.handlers.protocol import Handler
+from agentfn.masking import Masker
+
+__all__ = ["build_handler", "script_handler", "stop_running"]
+
+
+def build_handler(tool: FunctionTool, base: Path, *, env: Mapping[str, str], masker: Masker) -> Handler | None:
+    """Return the handler of a tool, None for a manual one. `base` is the agent file's folder; `env` agentfn's own."""
+    spec = tool.handler
+    end = finish_for(tool, env, masker)
+    if spec.kind == "manual":
+        return None
+    if spec.kind == "exec":
+        from agentfn.handlers.exec import ExecHandler
+
+        return ExecHandler(spec.value, spec, base, env, end)
+    if spec.kind == "python":
+        from agentfn.handlers.python import PythonHandler
+
+        return PythonHandler(spec, base, env, end)
+    if spec.kind == "http":
+        from agentfn.handlers.http import HttpHandler
+
+        return HttpHandler(spec, end)
+    if spec.kind == "output":
+        from agentfn.handlers.canned import CannedHandler
+
+        return CannedHandler(spec.value, spec.result, end)
+    msg = f"no handler of the kind {spec.kind}"
+    raise ValueError(msg)
+
+
+def script_handler(path: Path, *, cwd: Path, env: Mapping[str, str], masker: Masker) -> Handler:
+    """Return a handler that answers any call with one local program (`respond --script`), run in `cwd`.
+
+    A ``.py`` file without the execute bit runs under the Python of the `python` handler.
+    """
+    from agentfn.handlers.exec import ExecHandler
+    from agentfn.handlers.python import find_python
+
+    path = (cwd / path).absolute()
+    plain = path.suffix == ".py" and not os.access(path, os.X_OK)
+    command = [find_python(None, env), str(path)] if plain else [str(path)]
+    return ExecHandler(command, HandlerSpec(kind="exec", value=command), cwd, env, finish_for(None, env, masker))
