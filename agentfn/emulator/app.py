@@ -1,0 +1,129 @@
+"""The embedded service as a plain WSGI application: one object serves in process and over a socket."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import secrets
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentfn.emulator.control import add_control_routes
+from agentfn.emulator.foundry import add_foundry_routes
+from agentfn.emulator.foundry.errors import foundry_error
+from agentfn.emulator.http import Answer, ApiError, ConnectionCut, Request, Router, read_request
+from agentfn.emulator.store import Store
+
+if TYPE_CHECKING:
+    from agentfn.emulator.models.scenario import Scenario
+
+__all__ = ["Application", "ConnectionCut"]
+
+
+class Application:
+    """The service over one state file.
+
+    `scenario` is what the stand-in model does in conversations that begin now; `loose` also takes what older clients
+    send; `require_token` answers 401 to a request without credentials. `clock` gives unix seconds, `sleep` waits them.
+    """
+
+    def __init__(
+        self,
+        store: Path,
+        *,
+        scenario: Scenario | None = None,
+        loose: bool = False,
+        require_token: bool = False,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.store = Store(store, clock)
+        self.scenario = scenario
+        self.loose = loose
+        self.sleep = sleep
+        self._require_token = require_token
+        self._router = Router()
+        add_foundry_routes(self._router, self)
+        add_control_routes(self._router, self)
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer one request; a scenario's cut is raised as ConnectionCut."""
+        identity = secrets.token_hex(16)
+        status, headers = 200, [("X-Request-ID", identity)]
+        try:
+            answer = self._answer(read_request(environ, identity))
+        except ApiError as exc:
+            status, answer = exc.status, Answer(_with_request_id(exc.body, identity))
+            headers += exc.headers.items()
+        except ConnectionCut:
+            raise
+        except Exception:  # noqa: BLE001  # the last net: a client gets an answer, the log the reason
+            environ["wsgi.errors"].write(traceback.format_exc())
+            status, answer = 500, Answer(foundry_error("server_error", "the embedded service failed", request=identity))
+        headers += [("Date", email.utils.formatdate(self.store.now(), usegmt=True)), *answer.headers]
+        if answer.stream is not None:
+            headers += [("Content-Type", "text/event-stream; charset=utf-8"), ("Cache-Control", "no-cache")]
+            start_response(f"{status} {_REASON.get(status, 'Status')}", headers)
+            return answer.stream
+        body = json.dumps(answer.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        headers += [("Content-Type", "application/json; charset=utf-8"), ("Content-Length", str(len(body)))]
+        start_response(f"{status} {_REASON.get(status, 'Status')}", headers)
+        return _half(body) if answer.cut else [body]
+
+    def _answer(self, request: Request) -> Answer:
+        found = self._router.find(request.method, request.segments)
+        if isinstance(found, set):
+            if found:
+                error = foundry_error("method_not_allowed", f"{request.method} is not allowed here", request=request.id)
+                raise ApiError(405, error, {"Allow": ", ".join(sorted(found))})
+            path = "/".join(request.segments)
+            raise ApiError(404, foundry_error("not_found", f"there is no route /{path}", request=request.id))
+        handler, values = found
+        if self._require_token and request.segments[0] == "api":
+            self._require_credentials(request)
+        return handler(request, *values)
+
+    def _require_credentials(self, request: Request) -> None:
+        if "authorization" not in request.headers and "api-key" not in request.headers:
+            message = (
+                "Unauthorized. Access token is missing, invalid, audience is incorrect (https://ai.azure.com),"
+                " or have expired."
+            )
+            error = foundry_error("401", message, request=request.id)
+            raise ApiError(401, error, {"WWW-Authenticate": "Bearer"})
+
+    def close(self) -> None:
+        """Close the state file."""
+        self.store.close()
+
+
+_REASON = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    409: "Conflict",
+    413: "Content Too Large",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+
+
+def _with_request_id(body: dict[str, Any], identity: str) -> dict[str, Any]:
+    """Put the request's id where Foundry's own errors have it (foundry.md §5.1)."""
+    info = body.get("error", {}).get("additionalInfo") if isinstance(body.get("error"), dict) else None
+    if isinstance(info, dict):
+        info["request_id"] = identity
+    return body
+
+
+def _half(body: bytes) -> Iterator[bytes]:
+    """Send half of a body, then break off."""
+    yield body[: len(body) // 2]
+    raise ConnectionCut

@@ -1,0 +1,209 @@
+"""The embedded service's state: rows in one SQLite file, several processes at a time.
+
+No turn lives in a thread. A model step is committed in one transaction with the position of its scenario, so that a
+process killed at any point leaves either none of it or all.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from agentfn.errors import ServiceError
+
+#: How long a write waits for another process's, in seconds.
+BUSY_SECONDS = 10.0
+
+#: Number N (counting from 1) brings a file at version N-1 to version N; a migration is never edited once released.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """
+        CREATE TABLE setting (
+            name TEXT PRIMARY KEY,          -- clock_offset: seconds that the service's clock is ahead
+            value TEXT NOT NULL
+        ) STRICT
+        """,
+        """
+        CREATE TABLE agent (
+            guid TEXT PRIMARY KEY,          -- new with each creation, also under an old name
+            name TEXT NOT NULL,
+            folded TEXT NOT NULL UNIQUE,    -- names are compared without regard to case
+            next_version INTEGER NOT NULL   -- numbers are not used again while the agent lives
+        ) STRICT
+        """,
+        """
+        CREATE TABLE agent_version (
+            guid TEXT NOT NULL REFERENCES agent (guid) ON DELETE CASCADE,
+            version INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,    -- unix seconds by the service's clock, like every time below
+            description TEXT NOT NULL,
+            metadata TEXT NOT NULL,         -- JSON object of texts
+            definition TEXT NOT NULL,       -- JSON, normalised
+            PRIMARY KEY (guid, version)
+        ) STRICT
+        """,
+        """
+        CREATE TABLE conversation (
+            id TEXT PRIMARY KEY,
+            created_at INTEGER NOT NULL,
+            metadata TEXT NOT NULL,
+            agent TEXT                      -- name:version that last answered, for the list's filters
+        ) STRICT
+        """,
+        """
+        CREATE TABLE item (
+            position INTEGER PRIMARY KEY AUTOINCREMENT,  -- order within a conversation
+            id TEXT NOT NULL UNIQUE,
+            conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE,
+            data TEXT NOT NULL              -- JSON, as it is listed
+        ) STRICT
+        """,
+        "CREATE INDEX item_of_conversation ON item (conversation, position)",
+        """
+        CREATE TABLE response (
+            id TEXT PRIMARY KEY,
+            created_at REAL NOT NULL,       -- calls it asks for can be answered for ten minutes from here
+            conversation TEXT,
+            previous TEXT,                  -- previous_response_id
+            agent TEXT,                     -- name:version
+            status TEXT NOT NULL,           -- queued waits for somebody to look; deleted leaves a tombstone
+            background INTEGER NOT NULL,
+            body TEXT NOT NULL,             -- JSON, the response object
+            input TEXT NOT NULL,            -- JSON, its input items, normalised
+            thread TEXT NOT NULL            -- JSON, the scenario's position after this step
+        ) STRICT
+        """,
+        """
+        CREATE TABLE scenario (
+            digest TEXT PRIMARY KEY,
+            steps TEXT NOT NULL             -- JSON, as the author wrote them
+        ) STRICT
+        """,
+        """
+        CREATE TABLE thread (               -- how far a scenario has come
+            key TEXT PRIMARY KEY,           -- a conversation's id, or what identifies a first request
+            state TEXT NOT NULL             -- JSON: scenario digest, steps used, number of model steps
+        ) STRICT
+        """,
+    ),
+)
+
+
+class Store:
+    """The service's file. Each thread has a connection of its own."""
+
+    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
+        self.path = path
+        self._clock = clock
+        self._local = threading.local()
+        self._all: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """Return this thread's connection."""
+        found: sqlite3.Connection | None = getattr(self._local, "db", None)
+        if found is None:
+            found = self._local.db = self._open()
+            with self._guard:
+                self._all.append(found)
+        return found
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self.path.exists():
+            self.path.touch(mode=0o600)
+        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")  # a power cut may take the last step back, as a whole
+            db.execute("PRAGMA foreign_keys = ON")
+            self._migrate(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _migrate(self, db: sqlite3.Connection) -> None:
+        newest = len(MIGRATIONS)
+        if db.execute("PRAGMA user_version").fetchone()[0] == newest:
+            return
+        db.execute("BEGIN IMMEDIATE")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version > newest:
+            db.execute("ROLLBACK")
+            message = f"{self.path} was written by a newer agentfn (version {version}, this one knows {newest})"
+            raise ServiceError(message, code="newer_state", hint="upgrade agentfn, or set AGENTFN_HOME")
+        for statements in MIGRATIONS[version:]:
+            for statement in statements:
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {newest}")
+        db.execute("COMMIT")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Run a transaction that holds the write lock from its start."""
+        db = self.db
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            yield db
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+        db.execute("COMMIT")
+
+    def one(self, sql: str, *values: Any) -> tuple[Any, ...] | None:
+        """Return the first row, or None."""
+        row: tuple[Any, ...] | None = self.db.execute(sql, values).fetchone()
+        return row
+
+    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return all rows."""
+        return self.db.execute(sql, values).fetchall()
+
+    def now(self) -> float:
+        """Return unix seconds by the service's clock, which can be ahead of the machine's."""
+        row = self.one("SELECT value FROM setting WHERE name = 'clock_offset'")
+        return self._clock() + (float(row[0]) if row else 0.0)
+
+    def advance(self, seconds: float) -> None:
+        """Move the service's clock forward."""
+        with self.writing() as db:
+            db.execute(
+                "INSERT INTO setting (name, value) VALUES ('clock_offset', ?)"
+                " ON CONFLICT (name) DO UPDATE SET value = CAST(value AS REAL) + ?",
+                (str(seconds), seconds),
+            )
+
+    def reset(self) -> None:
+        """Forget everything."""
+        with self.writing() as db:
+            for table in ("setting", "item", "conversation", "agent_version", "agent", "response", "scenario", "thread"):
+                db.execute(f"DELETE FROM {table}")  # noqa: S608  # names of ours
+
+    def thread(self, key: str) -> dict[str, Any]:
+        """Return the state of a thread; empty where it has none."""
+        row = self.one("SELECT state FROM thread WHERE key = ?", key)
+        state: dict[str, Any] = json.loads(row[0]) if row else {}
+        return state
+
+    def close(self) -> None:
+        """Close every thread's connection."""
+        with self._guard:
+            for db in self._all:
+                db.close()
+            self._all.clear()
+        self._local = threading.local()
+
+
+def save_thread(db: sqlite3.Connection, key: str, state: dict[str, Any]) -> None:
+    """Write a thread's state inside a running transaction."""
+    db.execute(
+        "INSERT INTO thread (key, state) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET state = excluded.state",
+        (key, json.dumps(state)),
+    )
