@@ -1,0 +1,37 @@
+"""The services that agentfn talks to. `protocol` is what all of them offer; a further one is a module and a row here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from agentfn.backends.protocol import Backend
+    from agentfn.emulator.models.scenario import Scenario
+
+#: Backend → the module whose ``open_backend(endpoint, env, options)`` opens it.
+TABLE: Mapping[str, str] = {"local": "agentfn.backends.local", "foundry": "agentfn.backends.foundry"}
+
+
+class BackendOptions(NamedTuple):
+    """What a backend is given beside its endpoint.
+
+    `home` is the state folder (the embedded service's file lies there), `scenario` what its stand-in does; `log` takes a
+    line a request.
+    """
+
+    home: Path
+    scenario: Scenario | None = None
+    log: Callable[[str], None] | None = None
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+
+
+def open_backend(name: str, endpoint: str, *, env: Mapping[str, str], options: BackendOptions) -> Backend:
+    """Return a backend; its module is imported now and not before."""
+    module = import_module(TABLE[name])
+    backend: Backend = module.open_backend(endpoint, env, options)
+    return backend

@@ -105,14 +105,16 @@ def local_scenario(ctx: AppContext, agent: Agent | None, option: str | None, bac
     return parse_scenario(agent.local, str(agent.path))
 
 
-def handlers_of(ctx: AppContext, agent: Agent | None) -> dict[str, Handler]:
-    """Return the handlers of a definition, checked that they can start; manual functions have none."""
+def handlers_of(ctx: AppContext, agent: Agent | None, *, only: str | None = None) -> dict[str, Handler]:
+    """Return the handlers of a definition (or of one function), checked that they can start; manual ones have none."""
     if agent is None:
         return {}
     from agentfn.handlers import build_handler
 
     handlers = {}
     for tool in agent.functions:
+        if only not in (None, tool.name):
+            continue
         handler = build_handler(tool, agent.base, env=ctx.env, masker=ctx.masker())
         if handler is None:
             continue

@@ -61,6 +61,8 @@ class Application:
         except ConnectionCut:
             raise
         except Exception:  # noqa: BLE001  # the last net: a client gets an answer, the log the reason
+            if environ.get("agentfn.in_process"):
+                raise  # the caller is agentfn itself, which says what it is: a bug
             environ["wsgi.errors"].write(traceback.format_exc())
             status, answer = 500, Answer(foundry_error("server_error", "the embedded service failed", request=identity))
         headers += [("Date", email.utils.formatdate(self.store.now(), usegmt=True)), *answer.headers]

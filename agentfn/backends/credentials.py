@@ -1,0 +1,122 @@
+"""Who we are to Foundry: AGENT_TOKEN, else the Azure CLI, else azure-identity where it is installed (foundry.md §6)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from agentfn.errors import NotAuthorisedError
+
+SCOPE = "https://ai.azure.com/.default"
+#: How long the Azure CLI may take, in seconds.
+CLI_SECONDS = 60
+_SIGN_IN = "az login, then try again; or set AGENT_TOKEN"
+
+
+class Credential:
+    """A bearer token, fetched when it is first needed. `origin` says where from, in words for a person."""
+
+    def __init__(self, origin: str, fetch: Callable[[], str], *, renewable: bool = False) -> None:
+        self.origin = origin
+        self._fetch = fetch
+        self._renewable = renewable
+        self._token: str | None = None
+
+    def token(self) -> str:
+        """Return the token; raise NotAuthorisedError where there is none to be had."""
+        if self._token is None:
+            self._token = self._fetch()
+        return self._token
+
+    def renew(self) -> bool:
+        """Fetch another token after a 401; tell whether there is one."""
+        if not self._renewable:
+            return False
+        old, self._token = self._token, self._fetch()
+        return self._token != old
+
+    def secrets(self) -> list[str]:
+        """Return what must never be shown."""
+        return [self._token] if self._token else []
+
+
+def fixed(token: str, origin: str) -> Credential:
+    """Return a credential with a token that is known already."""
+    return Credential(origin, lambda: token)
+
+
+def foundry_credential(env: Mapping[str, str], *, loopback: bool) -> Credential:
+    """Return the credential for a Foundry endpoint; a service on this machine takes any token."""
+    if env.get("AGENT_TOKEN"):
+        return fixed(env["AGENT_TOKEN"].strip(), "AGENT_TOKEN")
+    if loopback:
+        return fixed("local", "none needed on this machine")
+    program = shutil.which("az", path=env.get("PATH"))
+    if program is not None:
+        return Credential("az account get-access-token", lambda: _from_cli(program, env), renewable=True)
+    return Credential("azure-identity", _from_identity, renewable=True)
+
+
+def _from_cli(program: str, env: Mapping[str, str]) -> str:
+    command = [program, "account", "get-access-token", "--scope", SCOPE, "--query", "accessToken", "-o", "tsv"]
+    try:
+        done = subprocess.run(  # noqa: S603  # a fixed command
+            command, capture_output=True, text=True, timeout=CLI_SECONDS, env=dict(env), check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        raise NotAuthorisedError(f"the Azure CLI gave no token: {exc}", hint=_SIGN_IN) from exc
+    if done.returncode != 0 or not done.stdout.strip():
+        reason = done.stderr.strip().splitlines()
+        told = reason[-1] if reason else f"exit {done.returncode}"
+        raise NotAuthorisedError(f"the Azure CLI gave no token: {told}", hint=_SIGN_IN)
+    return done.stdout.strip()
+
+
+def _from_identity() -> str:
+    try:
+        from azure.core.exceptions import ClientAuthenticationError
+        from azure.identity import DefaultAzureCredential
+    except ImportError as exc:
+        raise NotAuthorisedError(
+            "there is no token for Foundry: AGENT_TOKEN is not set and the Azure CLI is not installed",
+            code="no_token",
+            hint="set AGENT_TOKEN, install the Azure CLI, or pip install 'agentfn[azure]'",
+        ) from exc
+    try:
+        token: str = DefaultAzureCredential().get_token(SCOPE).token
+    except ClientAuthenticationError as exc:
+        first = str(exc).splitlines()[0]
+        raise NotAuthorisedError(f"azure-identity gave no token: {first}", hint=_SIGN_IN) from exc
+    return token
+
+
+class TokenFacts(NamedTuple):
+    """What a token says of itself; nothing of it is verified. `expires_at` is unix seconds."""
+
+    who: str | None
+    expires_at: float | None
+    audience: str | None
+
+
+def token_facts(token: str) -> TokenFacts:
+    """Return what a JSON web token says; all None where it is none."""
+    parts = token.split(".")
+    claims: dict[str, Any] = {}
+    if len(parts) == 3:  # noqa: PLR2004  # header, claims, signature
+        try:
+            padded = parts[1] + "=" * (-len(parts[1]) % 4)
+            decoded = json.loads(base64.urlsafe_b64decode(padded))
+            claims = decoded if isinstance(decoded, dict) else {}
+        except ValueError:
+            claims = {}
+    who = claims.get("upn") or claims.get("unique_name") or claims.get("appid") or claims.get("oid")
+    expires = claims.get("exp")
+    return TokenFacts(
+        str(who) if who else None,
+        float(expires) if isinstance(expires, (int, float)) else None,
+        str(claims["aud"]) if "aud" in claims else None,
+    )

@@ -1,0 +1,160 @@
+"""Foundry's refusals in the user's words, each with the next step (foundry.md §5.2)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from agentfn.backends.http import Reply
+from agentfn.errors import AgentfnError, NegativeError, NotAuthorisedError, PendingError, ServiceError
+
+_NO_OUTPUT = re.compile(r"No tool output found for function call (\S+?)\.?$")
+_NO_CALL = re.compile(r"No tool call found for function call output with call_id (\S+?)\.?$")
+_LIMITS = ("insufficient_quota", "agents_limit_exceeded", "tool_limit_exceeded", "UserError")
+
+
+def translated(reply: Reply, endpoint: str, doing: str, *, sent: tuple[str, ...] = ()) -> AgentfnError:
+    """Return the error for a refusal. `doing` says what was asked; `sent` are the calls whose outputs were in it."""
+    error = _innermost(reply.error())
+    code = str(error.get("code") or "")
+    message = str(error.get("message") or reply.text.strip()[:300] or f"HTTP {reply.status}").strip()
+    told = f"{doing}: {message}{_details(error)}{_request(reply)}"
+    for find in (_identity, _missing, _calls, _definition, _limits):
+        found = find(reply, code, message, told, endpoint, sent)
+        if found is not None:
+            return found
+    hint = "agentfn doctor" if reply.status >= 500 else None  # noqa: PLR2004  # HTTP's own number
+    return ServiceError(told, code=code or f"http_{reply.status}", hint=hint, status=reply.status, request_id=reply.request_id)
+
+
+def _innermost(error: dict[str, Any]) -> dict[str, Any]:
+    """Return the error inside a wrapped one, whose message ends with JSON (foundry.md §5.1)."""
+    text = str(error.get("message") or "")
+    start = text.find("{")
+    if start > 0 and "\n" in text[:start]:
+        try:
+            inner = json.loads(text[start:])
+        except ValueError:
+            return error
+        if isinstance(inner, dict):
+            found = inner.get("error", inner)
+            return {**error, **found} if isinstance(found, dict) and found.get("message") else error
+    return error
+
+
+def _details(error: dict[str, Any]) -> str:
+    """Return what each detail of a refused payload says."""
+    entries = error.get("details")
+    told = [
+        f"{entry.get('param')}: {entry.get('message')}"
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict) and entry.get("message")
+    ]
+    return f" ({'; '.join(told)})" if told else ""
+
+
+def _request(reply: Reply) -> str:
+    return f" [request {reply.request_id}]" if reply.request_id else ""
+
+
+def _identity(
+    reply: Reply, code: str, message: str, told: str, endpoint: str, sent: tuple[str, ...]
+) -> AgentfnError | None:
+    del endpoint, sent
+    if code == "preview_feature_required":
+        return ServiceError(told, code=code, status=reply.status)
+    if reply.status == 401 or (reply.status == 403 and code not in _LIMITS):  # noqa: PLR2004  # HTTP's own numbers
+        if "lacks the required data action" in message or code == "PermissionDenied" or reply.status == 403:  # noqa: PLR2004
+            return NotAuthorisedError(
+                told, code="permission_denied", hint='ask for the role "Foundry User" (or "Azure AI User") on the project'
+            )
+        return NotAuthorisedError(
+            told, code="bad_token", hint="az login, or a fresh AGENT_TOKEN for the audience https://ai.azure.com"
+        )
+    return None
+
+
+def _missing(
+    reply: Reply, code: str, message: str, told: str, endpoint: str, sent: tuple[str, ...]
+) -> AgentfnError | None:
+    del sent
+    if code == "DeploymentNotFound" or "DeploymentNotFound" in message:
+        hint = "set model in the agent file to a deployment of this project, then agentfn create FILE"
+        return ServiceError(told, code="deployment_not_found", hint=hint, status=reply.status)
+    if reply.status != 404:  # noqa: PLR2004  # HTTP's own number
+        return None
+    if "Project not found" in message:
+        hint = f"check the endpoint {endpoint}; a new project needs a minute"
+        return ServiceError(told, code="project_not_found", hint=hint, status=404)
+    if message.startswith("Conversation"):
+        return NegativeError(told, code="conversation_not_found", hint="agentfn list shows the conversations there are")
+    if message.startswith("Agent"):
+        return NegativeError(told, code="agent_not_found", hint="agentfn list --remote, or agentfn create FILE")
+    return None
+
+
+def _calls(
+    reply: Reply, code: str, message: str, told: str, endpoint: str, sent: tuple[str, ...]
+) -> AgentfnError | None:
+    del endpoint
+    if code == "run_expired" or "expired" in message.lower():
+        return NegativeError(
+            f"{told}; a turn lives ten minutes from the response that asked, waiting included. The output is kept in the"
+            " journal",
+            code="expired",
+            hint="ask again in a new conversation; for slow work return a status at once and poll",
+        )
+    unanswered = _NO_OUTPUT.search(message)
+    if unanswered and sent:
+        return ServiceError(
+            f"the service says that {unanswered[1]} has no output, though this request carried outputs for"
+            f" {', '.join(sent)}{_request(reply)}; they are kept",
+            code="output_not_seen",
+            hint="agentfn respond sends them again",
+            status=reply.status,
+            request_id=reply.request_id,
+        )
+    if unanswered:
+        return PendingError(
+            f"call {unanswered[1]} still waits for its output, so nothing else is taken{_request(reply)}",
+            code="unanswered_call",
+            hint="agentfn pending, then agentfn respond",
+        )
+    unknown = _NO_CALL.search(message)
+    if unknown:
+        hint = "agentfn pending shows what waits"
+        return NegativeError(f"{told}; it was answered already, or never asked", code="call_not_waiting", hint=hint)
+    return None
+
+
+def _definition(
+    reply: Reply, code: str, message: str, told: str, endpoint: str, sent: tuple[str, ...]
+) -> AgentfnError | None:
+    del endpoint, sent
+    hint = None
+    if code == "invalid_function_parameters" or message.startswith("Invalid schema for function"):
+        code, hint = "invalid_function_parameters", "agentfn validate FILE names every place"
+    elif message.startswith("Unsupported parameter"):
+        code, hint = "unsupported_parameter", "this model does not take it: remove it from the agent file"
+    elif "'agent' property is deprecated" in message:
+        code = "agent_field"
+    elif code == "conversation_locked":
+        hint = "another run works on this conversation; try again when it is done"
+    elif reply.status == 409:  # noqa: PLR2004  # HTTP's own number
+        return NegativeError(told, code="conflict", hint="close what uses it, then try again")
+    else:
+        return None
+    return ServiceError(told, code=code, hint=hint, status=reply.status, request_id=reply.request_id)
+
+
+def _limits(
+    reply: Reply, code: str, message: str, told: str, endpoint: str, sent: tuple[str, ...]
+) -> AgentfnError | None:
+    del message, endpoint, sent
+    if code in _LIMITS:
+        hint = "check the quota; agentfn cleanup --older-than 1d removes what is left over"
+        return ServiceError(told, code=code, hint=hint, status=reply.status, request_id=reply.request_id)
+    if reply.status == 429:  # noqa: PLR2004  # HTTP's own number
+        return ServiceError(f"{told}; still throttled after several tries", code="throttled", hint="try again later")
+    return None

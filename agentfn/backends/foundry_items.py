@@ -1,0 +1,192 @@
+"""Foundry's objects, read with tolerance and written exactly (foundry.md §2 to §4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from agentfn.model import AgentRef, Call, Entry, Json, OtherAction, Outcome, RemoteAgent, RemoteConversation, Stamp, Usage
+
+if TYPE_CHECKING:
+    from agentfn.definition.agent import Agent
+
+Item = dict[str, Any]
+
+#: Items that stop a run and wait for something no function output can give, with what to do (foundry.md §4.5).
+_ADVICE = {
+    "mcp_approval_request": "it wants approval for a tool of an MCP server; approve it where you manage the agent",
+    "oauth_consent_request": "open its consent link, then send a new message",
+    "computer_call": "it wants a computer to be used, which agentfn does not do",
+    "custom_tool_call": "it calls a custom tool, which agentfn does not answer",
+    "local_shell_call": "it wants a shell command to be run, which agentfn does not do",
+    "shell_call": "it wants a shell command to be run, which agentfn does not do",
+    "apply_patch_call": "it wants a patch to be applied, which agentfn does not do",
+}
+
+
+def version_body(agent: Agent, stamp: Stamp | None) -> dict[str, Json]:
+    """Return the body that creates a version (foundry.md §2.2)."""
+    from agentfn.definition.digest import wire_tools
+
+    definition: dict[str, Json] = {"kind": "prompt", "model": agent.model}
+    if agent.instructions is not None:
+        definition["instructions"] = agent.instructions
+    tools = wire_tools(agent)
+    if tools:
+        definition["tools"] = tools
+    definition |= agent.settings
+    body: dict[str, Json] = {"definition": definition}
+    if agent.description is not None:
+        body["description"] = agent.description
+    metadata = agent.metadata | (stamp.metadata() if stamp else {})
+    if metadata:
+        body["metadata"] = metadata
+    return body
+
+
+def remote_agent(body: Json) -> RemoteAgent:
+    """Return an agent.version, or the latest version of an agent (foundry.md §2.5)."""
+    entry = body if isinstance(body, dict) else {}
+    versions = entry.get("versions")
+    latest = versions.get("latest") if isinstance(versions, dict) else None
+    found = latest if isinstance(latest, dict) else entry
+    name = str(found.get("name") or entry.get("name") or "")
+    version = found.get("version")
+    guid = found.get("agent_guid")
+    created = found.get("created_at")
+    metadata = found.get("metadata")
+    definition = found.get("definition")
+    return RemoteAgent(
+        AgentRef(name, None if version is None else str(version), guid if isinstance(guid, str) else None),
+        float(created) if isinstance(created, (int, float)) else None,
+        {str(k): str(v) for k, v in metadata.items()} if isinstance(metadata, dict) else {},
+        definition if isinstance(definition, dict) else {},
+    )
+
+
+def remote_conversation(body: Item) -> RemoteConversation:
+    """Return a conversation of the list."""
+    created, metadata = body.get("created_at"), body.get("metadata")
+    return RemoteConversation(
+        str(body.get("id") or ""),
+        float(created) if isinstance(created, (int, float)) else None,
+        {str(k): str(v) for k, v in metadata.items()} if isinstance(metadata, dict) else {},
+    )
+
+
+def output_item(call: Call, outcome: Outcome) -> Item:
+    """Return what answers a call (foundry.md §4.5). There is no flag for failure, so an error goes as a text that says so."""
+    output: Json = outcome.output
+    if outcome.content is not None:
+        output = outcome.content
+    elif outcome.error is not None:
+        output = json.dumps({"error": outcome.error}, ensure_ascii=False)
+    return {"type": "function_call_output", "call_id": call.id, "output": "" if output is None else output}
+
+
+def calls_of(output: Iterable[Item]) -> tuple[Call, ...]:
+    """Return the function calls among items; arguments that came as an object become text again."""
+    return tuple(
+        Call(str(item.get("call_id") or item.get("id") or ""), str(item.get("name") or ""), arguments_text(item))
+        for item in output
+        if item.get("type") == "function_call"
+    )
+
+
+def arguments_text(item: Item) -> str:
+    """Return a call's arguments as text."""
+    arguments = item.get("arguments")
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+
+
+def actions_of(output: Iterable[Item]) -> tuple[OtherAction, ...]:
+    """Return what else the service waits for."""
+    return tuple(
+        OtherAction(str(item["type"]), str(item.get("id") or ""), _advice(item))
+        for item in output
+        if item.get("type") in _ADVICE
+    )
+
+
+def _advice(item: Item) -> str:
+    link = item.get("consent_link")
+    return f"open {link}, then send a new message" if link else _ADVICE[item["type"]]
+
+
+def text_of(output: Iterable[Item]) -> str | None:
+    """Return the agent's text among items; a refusal counts as its text. None where there is no message."""
+    found: list[str] = []
+    for item in output:
+        if item.get("type") == "message" and item.get("role", "assistant") == "assistant":
+            found += [_part_text(part) for part in _parts(item)]
+    return "".join(found) if found else None
+
+
+def message_text(item: Item) -> str:
+    """Return the text of any message."""
+    return "".join(_part_text(part) for part in _parts(item))
+
+
+def _parts(item: Item) -> list[Item]:
+    content = item.get("content")
+    if isinstance(content, str):
+        return [{"type": "output_text", "text": content}]
+    return [part for part in content or [] if isinstance(part, dict)]
+
+
+def _part_text(part: Item) -> str:
+    for key in ("text", "refusal"):
+        if isinstance(part.get(key), str):
+            return str(part[key])
+    return ""
+
+
+def usage_of(body: Item) -> Usage | None:
+    """Return a response's token counts, None where it has none."""
+    usage = body.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    read, wrote = (_count(usage.get(key)) for key in ("input_tokens", "output_tokens"))
+    return Usage(read, wrote, _count(usage.get("total_tokens")) or read + wrote)
+
+
+def _count(value: Json) -> int:
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
+def response_of(item: Item) -> str | None:
+    """Return the response that an item of a conversation came from (foundry.md §3)."""
+    if isinstance(item.get("response_id"), str):
+        return str(item["response_id"])
+    created = item.get("created_by")
+    found = created.get("response_id") if isinstance(created, dict) else None
+    return str(found) if found else None
+
+
+def agent_of(item: Item) -> AgentRef | None:
+    """Return the agent that an item or a response came from."""
+    for source in (item.get("agent_reference"), (item.get("created_by") or {}).get("agent")):
+        if isinstance(source, dict) and source.get("name"):
+            version = source.get("version")
+            return AgentRef(str(source["name"]), None if version is None else str(version))
+    return None
+
+
+def entry(item: Item) -> Entry:
+    """Return an item as a line of the transcript."""
+    kind = str(item.get("type") or "message")
+    common = {"id": item.get("id"), "response_id": response_of(item), "raw": item}
+    if kind == "message":
+        who = "user" if item.get("role") == "user" else "agent" if item.get("role") == "assistant" else str(item.get("role"))
+        return Entry(who, message_text(item), **common)
+    if kind == "function_call":
+        name = str(item.get("name") or "")
+        return Entry("call", arguments_text(item), call_id=item.get("call_id"), function=name, **common)
+    if kind == "function_call_output":
+        output = item.get("output")
+        text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+        return Entry("output", text, call_id=item.get("call_id"), **common)
+    return Entry(kind, json.dumps(item, ensure_ascii=False), **common)
