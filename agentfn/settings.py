@@ -81,7 +81,9 @@ def load_settings(env: Mapping[str, str], cwd: Path, flags: Mapping[str, str | N
         default="local",
     )
     if backend.value not in BACKENDS:
-        raise UsageError(f"there is no backend {backend.value} ({backend.origin})", hint=f"one of {', '.join(BACKENDS)}")
+        raise UsageError(
+            f"there is no backend {backend.value} ({backend.origin})", hint=f"one of {', '.join(BACKENDS)}"
+        )
     variables = [(name, env.get(name) or None) for name in BACKENDS[backend.value]]
     protocol = find("protocol", ("--protocol", flags.get("protocol")), default="foundry")
     if protocol.value not in PROTOCOLS:

@@ -65,7 +65,13 @@ def _from_cli(program: str, env: Mapping[str, str]) -> str:
     command = [program, "account", "get-access-token", "--scope", SCOPE, "--query", "accessToken", "-o", "tsv"]
     try:
         done = subprocess.run(  # noqa: S603  # a fixed command
-            command, capture_output=True, text=True, timeout=CLI_SECONDS, env=dict(env), check=False, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            text=True,
+            timeout=CLI_SECONDS,
+            env=dict(env),
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired) as exc:
         raise NotAuthorisedError(f"the Azure CLI gave no token: {exc}", hint=_SIGN_IN) from exc

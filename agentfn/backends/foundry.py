@@ -105,7 +105,9 @@ class FoundryBackend:
 
     def delete_agent_version(self, ref: AgentRef) -> bool:
         """Delete one version."""
-        return self._delete(f"/agents/{_segment(ref.name)}/versions/{_segment(ref.version or '')}?{API_VERSION}", str(ref))
+        return self._delete(
+            f"/agents/{_segment(ref.name)}/versions/{_segment(ref.version or '')}?{API_VERSION}", str(ref)
+        )
 
     def delete_agent(self, name: str) -> bool:
         """Delete an agent with all its versions."""
@@ -217,5 +219,3 @@ def _lost(what: str, exc: UnknownFateError) -> ServiceError:
         code="unknown_fate",
         hint="agentfn cleanup finds it by its stamp if it was",
     )
-
-

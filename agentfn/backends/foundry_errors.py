@@ -25,7 +25,9 @@ def translated(reply: Reply, endpoint: str, doing: str, *, sent: tuple[str, ...]
         if found is not None:
             return found
     hint = "agentfn doctor" if reply.status >= 500 else None  # noqa: PLR2004  # HTTP's own number
-    return ServiceError(told, code=code or f"http_{reply.status}", hint=hint, status=reply.status, request_id=reply.request_id)
+    return ServiceError(
+        told, code=code or f"http_{reply.status}", hint=hint, status=reply.status, request_id=reply.request_id
+    )
 
 
 def _innermost(error: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +69,9 @@ def _identity(
     if reply.status == 401 or (reply.status == 403 and code not in _LIMITS):  # noqa: PLR2004  # HTTP's own numbers
         if "lacks the required data action" in message or code == "PermissionDenied" or reply.status == 403:  # noqa: PLR2004
             return NotAuthorisedError(
-                told, code="permission_denied", hint='ask for the role "Foundry User" (or "Azure AI User") on the project'
+                told,
+                code="permission_denied",
+                hint='ask for the role "Foundry User" (or "Azure AI User") on the project',
             )
         return NotAuthorisedError(
             told, code="bad_token", hint="az login, or a fresh AGENT_TOKEN for the audience https://ai.azure.com"

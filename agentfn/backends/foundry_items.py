@@ -6,7 +6,18 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from agentfn.model import AgentRef, Call, Entry, Json, OtherAction, Outcome, RemoteAgent, RemoteConversation, Stamp, Usage
+from agentfn.model import (
+    AgentRef,
+    Call,
+    Entry,
+    Json,
+    OtherAction,
+    Outcome,
+    RemoteAgent,
+    RemoteConversation,
+    Stamp,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from agentfn.definition.agent import Agent
@@ -180,7 +191,13 @@ def entry(item: Item) -> Entry:
     kind = str(item.get("type") or "message")
     common = {"id": item.get("id"), "response_id": response_of(item), "raw": item}
     if kind == "message":
-        who = "user" if item.get("role") == "user" else "agent" if item.get("role") == "assistant" else str(item.get("role"))
+        who = (
+            "user"
+            if item.get("role") == "user"
+            else "agent"
+            if item.get("role") == "assistant"
+            else str(item.get("role"))
+        )
         return Entry(who, message_text(item), **common)
     if kind == "function_call":
         name = str(item.get("name") or "")

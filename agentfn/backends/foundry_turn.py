@@ -73,7 +73,9 @@ class TurnClient:
         patience = self._channel.patience(listener.retrying)
         while True:
             try:
-                reply = self._channel.send("POST", _CONVERSATIONS, body={"metadata": stamp.metadata()}, patience=patience)
+                reply = self._channel.send(
+                    "POST", _CONVERSATIONS, body={"metadata": stamp.metadata()}, patience=patience
+                )
             except UnknownFateError as exc:
                 found = self._stamped(stamp, patience)
                 if found is not None:
@@ -146,7 +148,9 @@ class TurnClient:
                 done[event.get("output_index", len(done))] = event.get("item") or {}
             elif kind == "error":
                 error = event.get("error") if isinstance(event.get("error"), dict) else event
-                raise ServiceError(f"the service broke off: {error.get('message')}", code=str(error.get("code") or "error"))
+                raise ServiceError(
+                    f"the service broke off: {error.get('message')}", code=str(error.get("code") or "error")
+                )
             if kind in ("response.completed", "response.failed", "response.incomplete"):
                 break
         else:

@@ -24,9 +24,7 @@ _BASE = "http://127.0.0.1/api/projects/local"
 def open_backend(endpoint: str, env: Mapping[str, str], options: BackendOptions) -> FoundryBackend:
     """Return the embedded service as a backend."""
     del env
-    app = Application(
-        options.home / STATE_FILE, scenario=options.scenario, clock=options.clock, sleep=options.sleep
-    )
+    app = Application(options.home / STATE_FILE, scenario=options.scenario, clock=options.clock, sleep=options.sleep)
     channel = Channel(
         _BASE,
         fixed("local", "none needed in process"),

@@ -40,7 +40,10 @@ def _invoke(argv: list[str]) -> int:
     from agentfn.cli._lazy import LazyGroup
 
     app = typer.Typer(
-        cls=LazyGroup, add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
+        cls=LazyGroup,
+        add_completion=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=False)(_root)
     try:

@@ -28,7 +28,8 @@ TABLE: Mapping[str, Lazy] = {
     "create": Lazy(f"{_COMMANDS}.create:create", "Create the agent, or a new version when the definition changed."),
     "list": Lazy(f"{_COMMANDS}.list:list_", "List what agentfn owns and has not removed: agents and conversations."),
     "show": Lazy(
-        f"{_COMMANDS}.show:show", "Show one agent in full: its definition on the service, its versions, and who owns them."
+        f"{_COMMANDS}.show:show",
+        "Show one agent in full: its definition on the service, its versions, and who owns them.",
     ),
     "chat": Lazy(f"{_COMMANDS}.chat:chat", "Talk to an agent: one message, or a conversation on a terminal."),
     "pending": Lazy(f"{_COMMANDS}.pending:pending", "Show the calls that wait, and the command that answers each."),
@@ -36,7 +37,9 @@ TABLE: Mapping[str, Lazy] = {
     "log": Lazy(f"{_COMMANDS}.log:log", "Show a conversation's transcript."),
     "cleanup": Lazy(f"{_COMMANDS}.cleanup:cleanup", "Remove what agentfn created and still owns, and nothing else."),
     "call": Lazy(f"{_COMMANDS}.call:call", "Run one handler alone, as a turn would."),
-    "serve": Lazy(f"{_COMMANDS}.serve:serve", "Serve the embedded service on a loopback port, for other programs and SDKs."),
+    "serve": Lazy(
+        f"{_COMMANDS}.serve:serve", "Serve the embedded service on a loopback port, for other programs and SDKs."
+    ),
     "doctor": Lazy(f"{_COMMANDS}.doctor:doctor", "Show what is configured, from where, and whether it works."),
 }
 

@@ -59,4 +59,3 @@ def command(function: Callable[..., CommandResult | None]) -> Callable[..., int]
     run.__signature__ = inspect.Signature(own + common)  # type: ignore[attr-defined]  # read by typer
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in own + common}
     return run
-

@@ -165,7 +165,9 @@ def known_conversation(ctx: AppContext, conversation: str) -> Conversation | Non
     return found[0] if found else None
 
 
-def new_conversation(backend: Backend, agent: Agent | None, ref: AgentRef, digest: str | None, run: str) -> Conversation:
+def new_conversation(
+    backend: Backend, agent: Agent | None, ref: AgentRef, digest: str | None, run: str
+) -> Conversation:
     """Return a conversation that the service has not opened yet (its id is empty)."""
     path = str(agent.path.resolve()) if agent is not None and agent.path is not None else None
     return Conversation(

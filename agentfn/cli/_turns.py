@@ -132,5 +132,3 @@ def repl(ctx: AppContext, chat: Chat) -> CommandResult:
     if last is None:
         return CommandResult({})
     return CommandResult(turn_data(last, chat.run, chat.created()), _exit_code(last), errors=_errors(last))
-
-

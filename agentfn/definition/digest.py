@@ -24,7 +24,8 @@ def wire_tools(agent: Agent) -> list[dict[str, Json]]:
     """Return all tools in the author's order."""
     functions = {tool.name: tool for tool in agent.functions}
     return [
-        wire_tool(functions[entry]) if isinstance(entry, str) else agent.other_tools[entry] for entry in agent.tool_order
+        wire_tool(functions[entry]) if isinstance(entry, str) else agent.other_tools[entry]
+        for entry in agent.tool_order
     ]
 
 

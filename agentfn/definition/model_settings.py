@@ -40,7 +40,9 @@ def _check_reasoning(reader: Reader, reasoning: Json) -> None:
 def _check_choice(reader: Reader, choice: Json, functions: Sequence[str]) -> None:
     if choice is None or choice in _CHOICES:
         if choice == "none" and functions:
-            reader.warn(("tool_choice",), "advice-tool-choice", "tool_choice none: the agent can never call its functions")
+            reader.warn(
+                ("tool_choice",), "advice-tool-choice", "tool_choice none: the agent can never call its functions"
+            )
         if choice == "required" and not functions:
             reader.warn(("tool_choice",), "advice-tool-choice", "tool_choice required, but there is no function")
         return

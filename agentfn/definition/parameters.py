@@ -13,7 +13,17 @@ from agentfn.model import Json
 
 _AT_ROOT = ("oneOf", "anyOf", "allOf", "enum", "not")
 #: What strict mode refuses (foundry.md §8).
-_NOT_STRICT = ("allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties")
+_NOT_STRICT = (
+    "allOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentRequired",
+    "dependentSchemas",
+    "patternProperties",
+)
 #: The formats that strict mode knows; others are refused when the model is called.
 STRICT_FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
 #: foundry.md §8; Azure's own page has long said less, so these are warned about, not refused.

@@ -191,7 +191,9 @@ class _Reader:
         except yaml.reader.ReaderError as exc:
             line = self._text.count("\n", 0, exc.position) + 1
             column = exc.position - (self._text.rfind("\n", 0, exc.position) + 1) + 1
-            self._fail(line, column, "yaml-character", f"character U+{ord(self._text[exc.position]):04X} is not allowed")
+            self._fail(
+                line, column, "yaml-character", f"character U+{ord(self._text[exc.position]):04X} is not allowed"
+            )
         except yaml.MarkedYAMLError as exc:
             self._syntax(exc)
         if self._findings:

@@ -38,7 +38,15 @@ def pointer(path: Iterable[str | int]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
-_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null", int: "integer", float: "number"}
+_NAMES = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    type(None): "null",
+    int: "integer",
+    float: "number",
+}
 
 
 def type_name(value: Json) -> str:
@@ -108,7 +116,9 @@ def _message(error: ValidationError, place: str) -> str:
         case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
             return f"{at or 'the value '}must be {_BOUND[str(error.validator)]} {limit}, got {_shown(value)}"
         case "minLength" | "maxLength":
-            return f"{at or 'the value '}has {len(value)} characters, {_BOUND[str(error.validator)]} {limit} are allowed"
+            return (
+                f"{at or 'the value '}has {len(value)} characters, {_BOUND[str(error.validator)]} {limit} are allowed"
+            )
         case "minItems" | "maxItems":
             return f"{at or 'the value '}has {len(value)} items, {_BOUND[str(error.validator)]} {limit} are allowed"
         case "anyOf" | "oneOf":

@@ -82,9 +82,7 @@ def read_request(environ: dict[str, Any], identity: str) -> Request:
     if size > LARGEST_BODY:
         raise ApiError(413, openai_error(f"the body has {size} bytes, the limit is {LARGEST_BODY}"))
     body = environ["wsgi.input"].read(size) if size else b""
-    headers = {
-        name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")
-    }
+    headers = {name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")}
     query = dict(parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
     return Request(environ["REQUEST_METHOD"], segments, query, headers, body, identity)
 

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from agentfn.errors import ServiceError
+from agentfn.errors import Finding, InvalidFileError
+from agentfn.locks import FileLock
 
 #: How long a write waits for another process's, in seconds.
 BUSY_SECONDS = 10.0
@@ -71,13 +72,17 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             conversation TEXT,
             previous TEXT,                  -- previous_response_id
             agent TEXT,                     -- name:version
-            status TEXT NOT NULL,           -- queued waits for somebody to look; deleted leaves a tombstone
-            background INTEGER NOT NULL,
+            status TEXT NOT NULL,           -- that of the body, or deleted: what came after it still needs its items
+            background INTEGER NOT NULL,    -- 1 where the client did not wait for it
+            streamed INTEGER NOT NULL,      -- 1 where its events can be read again
             body TEXT NOT NULL,             -- JSON, the response object
             input TEXT NOT NULL,            -- JSON, its input items, normalised
-            thread TEXT NOT NULL            -- JSON, the scenario's position after this step
+            thread TEXT NOT NULL,           -- JSON, the scenario's position after this step
+            due REAL,                       -- when a queued one is done; NULL once it is
+            final TEXT                      -- JSON, the response object from then on; NULL once it is `body`
         ) STRICT
         """,
+        "CREATE INDEX response_of_conversation ON response (conversation)",
         """
         CREATE TABLE scenario (
             digest TEXT PRIMARY KEY,
@@ -95,54 +100,88 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 class Store:
-    """The service's file. Each thread has a connection of its own."""
+    """The service's file, opened at once so that a file of another kind is told before anything is asked of it.
+
+    Each thread has a connection of its own while it works; `release` lends it to the next one.
+    """
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self.path = path
         self._clock = clock
         self._local = threading.local()
-        self._all: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
+        self._all: list[sqlite3.Connection] = []
+        self._idle: list[sqlite3.Connection] = []
+        self._prepare()
 
     @property
     def db(self) -> sqlite3.Connection:
         """Return this thread's connection."""
         found: sqlite3.Connection | None = getattr(self._local, "db", None)
         if found is None:
-            found = self._local.db = self._open()
             with self._guard:
-                self._all.append(found)
+                found = self._idle.pop() if self._idle else None
+            if found is None:
+                found = self._connect()
+                with self._guard:
+                    self._all.append(found)
+            self._local.db = found
         return found
 
-    def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not self.path.exists():
-            self.path.touch(mode=0o600)
-        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    def release(self) -> None:
+        """Give this thread's connection back; threads of a server come and go."""
+        found: sqlite3.Connection | None = getattr(self._local, "db", None)
+        if found is not None:
+            self._local.db = None
+            with self._guard:
+                self._idle.append(found)
+
+    def _prepare(self) -> None:
+        """Make or check the file, one process at a time: switching to the write-ahead log does not wait for others."""
         try:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")  # a power cut may take the last step back, as a whole
-            db.execute("PRAGMA foreign_keys = ON")
-            self._migrate(db)
-        except BaseException:
-            db.close()
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with FileLock(self.path.with_name(self.path.name + ".open")) as lock:
+                if not lock.acquire(BUSY_SECONDS):
+                    raise self._unusable("another process holds it")
+                self.path.touch(mode=0o600)
+                self.db.execute("PRAGMA journal_mode = WAL")
+                self._migrate(self.db)
+        except (OSError, sqlite3.Error) as exc:
+            self.close()
+            raise self._unusable(str(exc)) from exc
+        except InvalidFileError:
+            self.close()
             raise
+
+    def _unusable(self, reason: str) -> InvalidFileError:
+        message = f"the embedded service's state cannot be used: {reason}"
+        return InvalidFileError(
+            [Finding(str(self.path), 0, 0, "state-file", message)], hint="set AGENTFN_HOME to another folder"
+        )
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db.execute("PRAGMA synchronous = NORMAL")  # a power cut may take the last step back, as a whole
+        db.execute("PRAGMA foreign_keys = ON")
         return db
 
     def _migrate(self, db: sqlite3.Connection) -> None:
         newest = len(MIGRATIONS)
-        if db.execute("PRAGMA user_version").fetchone()[0] == newest:
-            return
-        db.execute("BEGIN IMMEDIATE")
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version > newest:
+            reason = f"it was written by a newer agentfn (version {version}, this one knows {newest})"
+            raise self._unusable(reason)
+        if version == newest:
+            return
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            for statements in MIGRATIONS[version:]:
+                for statement in statements:
+                    db.execute(statement)
+            db.execute(f"PRAGMA user_version = {newest}")
+        except BaseException:
             db.execute("ROLLBACK")
-            message = f"{self.path} was written by a newer agentfn (version {version}, this one knows {newest})"
-            raise ServiceError(message, code="newer_state", hint="upgrade agentfn, or set AGENTFN_HOME")
-        for statements in MIGRATIONS[version:]:
-            for statement in statements:
-                db.execute(statement)
-        db.execute(f"PRAGMA user_version = {newest}")
+            raise
         db.execute("COMMIT")
 
     @contextmanager
@@ -174,16 +213,21 @@ class Store:
     def advance(self, seconds: float) -> None:
         """Move the service's clock forward."""
         with self.writing() as db:
-            db.execute(
-                "INSERT INTO setting (name, value) VALUES ('clock_offset', ?)"
-                " ON CONFLICT (name) DO UPDATE SET value = CAST(value AS REAL) + ?",
-                (str(seconds), seconds),
-            )
+            move_clock(db, seconds)
 
     def reset(self) -> None:
         """Forget everything."""
         with self.writing() as db:
-            for table in ("setting", "item", "conversation", "agent_version", "agent", "response", "scenario", "thread"):
+            for table in (
+                "setting",
+                "item",
+                "conversation",
+                "agent_version",
+                "agent",
+                "response",
+                "scenario",
+                "thread",
+            ):
                 db.execute(f"DELETE FROM {table}")  # noqa: S608  # names of ours
 
     def thread(self, key: str) -> dict[str, Any]:
@@ -193,12 +237,23 @@ class Store:
         return state
 
     def close(self) -> None:
-        """Close every thread's connection."""
+        """Close every connection; whoever comes afterwards opens a new one."""
         with self._guard:
             for db in self._all:
                 db.close()
             self._all.clear()
-        self._local = threading.local()
+            self._idle.clear()
+            self._local = threading.local()
+
+
+def move_clock(db: sqlite3.Connection, seconds: float) -> None:
+    """Move the service's clock forward inside a running transaction."""
+    if seconds:
+        db.execute(
+            "INSERT INTO setting (name, value) VALUES ('clock_offset', ?)"
+            " ON CONFLICT (name) DO UPDATE SET value = CAST(value AS REAL) + ?",
+            (str(seconds), seconds),
+        )
 
 
 def save_thread(db: sqlite3.Connection, key: str, state: dict[str, Any]) -> None:

@@ -98,9 +98,7 @@ def _parse(text: str, warnings: list[str]) -> Json:
 
 def _decode(text: str, *, strict: bool) -> Json:
     try:
-        return json.loads(
-            text, strict=strict, parse_constant=_constant, parse_float=_float, object_pairs_hook=_object
-        )
+        return json.loads(text, strict=strict, parse_constant=_constant, parse_float=_float, object_pairs_hook=_object)
     except json.JSONDecodeError:
         raise
     except ValueError as exc:

@@ -25,7 +25,9 @@ TOLD_STDERR, TOLD_STDOUT = 2000, 2000
 class ExecHandler:
     """Runs a program for each call. `base` is where a relative program path starts."""
 
-    def __init__(self, command: Sequence[str], spec: HandlerSpec, base: Path, env: Mapping[str, str], end: Finish) -> None:
+    def __init__(
+        self, command: Sequence[str], spec: HandlerSpec, base: Path, env: Mapping[str, str], end: Finish
+    ) -> None:
         self._command = tuple(command)
         self._base = base
         self._spec = spec

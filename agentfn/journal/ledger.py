@@ -76,7 +76,8 @@ class Ledger:
         now = self._journal.clock()
         with self._journal.writing() as db:
             db.execute(
-                "UPDATE resource SET state = ?, name = ?, ended_at = ? WHERE token = ?", (state, row.name, now, row.token)
+                "UPDATE resource SET state = ?, name = ?, ended_at = ? WHERE token = ?",
+                (state, row.name, now, row.token),
             )
             where = (*self._key, row.name)
             db.execute(

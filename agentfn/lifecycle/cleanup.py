@@ -182,9 +182,7 @@ class _Versions:
         for row, _ in pairs:
             settle(row, lambda row=row: done(row))  # type: ignore[misc]
 
-    def _remove_version(
-        self, row: Resource, found: RemoteAgent | None, remote: Sequence[RemoteAgent]
-    ) -> str | None:
+    def _remove_version(self, row: Resource, found: RemoteAgent | None, remote: Sequence[RemoteAgent]) -> str | None:
         if found is not None:
             self._backend.delete_agent_version(found.ref)
             self._ledger.end(row.token, "deleted")

@@ -22,7 +22,9 @@ def pick_call(rows: Sequence[CallRow], call: str | None) -> CallRow:
         row = next((row for row in rows if row.id == call), None)
         if row is None:
             raise NegativeError(
-                f"no call {call} waits; waiting: {_names(rows) or 'none'}", code="call_not_found", hint="agentfn pending"
+                f"no call {call} waits; waiting: {_names(rows) or 'none'}",
+                code="call_not_found",
+                hint="agentfn pending",
             )
         return row
     open_rows = [row for row in rows if row.outcome is None or row.problem is not None] or list(rows)

@@ -293,5 +293,3 @@ def waiting_error(session: Session, calls: list[Call]) -> PendingError:
         code="call_waits",
         hint=f"answer first: agentfn respond {session.conversation.id} --call {calls[0].id} --output TEXT",
     )
-
-

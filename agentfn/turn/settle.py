@@ -193,9 +193,7 @@ def _shown(outcome: Outcome) -> Json:
     return outcome.output if outcome.content is None else outcome.content
 
 
-def _results(
-    ready: list[_Ready], work: Callable[[_Ready], Result]
-) -> Iterator[tuple[_Ready, Result]]:
+def _results(ready: list[_Ready], work: Callable[[_Ready], Result]) -> Iterator[tuple[_Ready, Result]]:
     """Yield each call with its result, in the order in which they finish."""
     if len(ready) == 1:
         yield ready[0], work(ready[0])

@@ -96,7 +96,9 @@ def _token(ctx: AppContext) -> Check:
     if facts.expires_at is not None:
         told += f", until {datetime.fromtimestamp(facts.expires_at, UTC):%Y-%m-%d %H:%M} UTC"
         if facts.expires_at < ctx.clock():
-            error = NotAuthorisedError(f"the token has expired ({told})", code="bad_token", hint="az login, or a fresh AGENT_TOKEN")
+            error = NotAuthorisedError(
+                f"the token has expired ({told})", code="bad_token", hint="az login, or a fresh AGENT_TOKEN"
+            )
             return Check("token", told, credential.origin, error)
     return Check("token", told, credential.origin)
 

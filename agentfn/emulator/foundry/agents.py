@@ -206,9 +206,7 @@ class Agents:
         }
         return _show_agent(versions) | {"agent_endpoint": endpoint}
 
-    def _insert(
-        self, db: sqlite3.Connection, name: str, body: dict[str, Any], definition: dict[str, Any]
-    ) -> Version:
+    def _insert(self, db: sqlite3.Connection, name: str, body: dict[str, Any], definition: dict[str, Any]) -> Version:
         metadata, description = _metadata(body), body.get("description") or ""
         if not isinstance(description, str) or len(description) > _DESCRIPTION:
             raise invalid(f"description must be a text of at most {_DESCRIPTION} characters", param="description")

@@ -213,7 +213,9 @@ class Responses:
         bodies = [
             json.loads(body)
             for body, agent, where in rows
-            if name in (None, (agent or "").split(":")[0]) and version in (None, agent) and conversation in (None, where)
+            if name in (None, (agent or "").split(":")[0])
+            and version in (None, agent)
+            and conversation in (None, where)
         ]
         return page(request, bodies, lambda body: str(body["id"]), lambda body: body)
 

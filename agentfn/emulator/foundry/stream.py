@@ -20,7 +20,11 @@ class EventStream:
     """
 
     def __init__(
-        self, work: Callable[[], list[dict[str, Any]]], *, cut: str | None = None, done: Callable[[], None] = lambda: None
+        self,
+        work: Callable[[], list[dict[str, Any]]],
+        *,
+        cut: str | None = None,
+        done: Callable[[], None] = lambda: None,
     ) -> None:
         self._work = work
         self._cut = cut

@@ -256,7 +256,9 @@ def response_body(
         "status": state,
         "created_at": int(created_at),
         "completed_at": int(now) if state == "completed" else None,
-        "error": {"code": reply.failure[0], "message": reply.failure[1]} if state == "failed" and reply.failure else None,
+        "error": {"code": reply.failure[0], "message": reply.failure[1]}
+        if state == "failed" and reply.failure
+        else None,
         "incomplete_details": {"reason": reply.incomplete} if state == "incomplete" else None,
         "output": output,
         "instructions": source.get("instructions"),

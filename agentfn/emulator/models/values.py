@@ -89,9 +89,7 @@ def _given(name: str, part: Any, root: dict[str, Any], message: Message, functio
     return None
 
 
-def _object_given(
-    branch: dict[str, Any], root: dict[str, Any], message: Message, function: str
-) -> tuple[Any] | None:
+def _object_given(branch: dict[str, Any], root: dict[str, Any], message: Message, function: str) -> tuple[Any] | None:
     named = {
         name: found[0]
         for name, part in branch["properties"].items()
@@ -182,7 +180,12 @@ def _has_format(value: Any, form: Any) -> bool:
     """Tell whether a text has the format that its schema names, for those that the message can give."""
     if not isinstance(value, str):
         return True
-    checks = {"date": _DATE, "date-time": _DATE_TIME, "email": re.compile(r"[^@\s]+@[^@\s]+"), "uri": re.compile(r"\w+://.+")}
+    checks = {
+        "date": _DATE,
+        "date-time": _DATE_TIME,
+        "email": re.compile(r"[^@\s]+@[^@\s]+"),
+        "uri": re.compile(r"\w+://.+"),
+    }
     return form not in checks or checks[form].fullmatch(value) is not None
 
 
