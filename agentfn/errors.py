@@ -66,7 +66,12 @@ class AgentfnError(Exception):
     default_code = "failed"
 
     def __init__(
-        self, message: str, *, code: str | None = None, hint: str | None = None, location: str | None = None
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        hint: str | None = None,
+        location: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: How often a waiting process tries again, in seconds.
 POLL_SECONDS = 0.05
@@ -75,8 +77,7 @@ class FileLock:
             self._descriptor = None
 
     def __enter__(self) -> Self:
-        """Return the held lock."""
-        self.fileno()
+        """Return the lock, held or not: `acquire` says whether it could be had."""
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from agentfn.model import Json
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agentfn.model import Json
 
 MASK = "***"
 

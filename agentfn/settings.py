@@ -6,11 +6,13 @@ when the backend was chosen. Neither file may hold a secret.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentfn.errors import Finding, InvalidFileError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: Every backend, with the variables that may hold its endpoint, in the order in which they are read (foundry.md §6).
 BACKENDS: Mapping[str, tuple[str, ...]] = {
@@ -82,7 +84,8 @@ def load_settings(env: Mapping[str, str], cwd: Path, flags: Mapping[str, str | N
     )
     if backend.value not in BACKENDS:
         raise UsageError(
-            f"there is no backend {backend.value} ({backend.origin})", hint=f"one of {', '.join(BACKENDS)}"
+            f"there is no backend {backend.value} ({backend.origin})",
+            hint=f"one of {', '.join(BACKENDS)}",
         )
     variables = [(name, env.get(name) or None) for name in BACKENDS[backend.value]]
     protocol = find("protocol", ("--protocol", flags.get("protocol")), default="foundry")

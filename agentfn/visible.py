@@ -7,7 +7,7 @@ import re
 #: Control characters (all of C0 and C1 but tab and line feed), direction overrides and isolates, other invisible
 #: controls that hide or reorder what is read, and line separators that some programs treat as a new line.
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]",
 )
 #: The start of a GitHub Actions or Azure Pipelines command, which acts at the start of a line, and for Azure anywhere.
 _COMMAND = re.compile(r"^(\s*)(::)(?=[A-Za-z])|(##)(?=\[|vso\[)", re.MULTILINE)

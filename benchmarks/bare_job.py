@@ -34,7 +34,9 @@ asked = send(
 call = next(item for item in asked["output"] if item["type"] == "function_call")
 output = {"type": "function_call_output", "call_id": call["call_id"], "output": json.dumps({"horoscope": "otter"})}
 answer = send(
-    "POST", "/openai/v1/responses", {"agent_reference": reference, "conversation": conversation, "input": [output]}
+    "POST",
+    "/openai/v1/responses",
+    {"agent_reference": reference, "conversation": conversation, "input": [output]},
 )
 print(answer["output"][-1]["content"][0]["text"])
 send("DELETE", f"/openai/v1/conversations/{conversation}")

@@ -6,10 +6,12 @@ import base64
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentfn.errors import NotAuthorisedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 SCOPE = "https://ai.azure.com/.default"
 #: How long the Azure CLI may take, in seconds.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -14,11 +13,13 @@ from agentfn.backends.foundry_turn import TurnClient
 from agentfn.backends.http import Channel, Options, RefusedError, Reply, UnknownFateError, is_loopback
 from agentfn.backends.protocol import Listener, Look, OutputLimit, Start, Submit
 from agentfn.errors import ServiceError
-from agentfn.model import AgentRef, Entry, Json, RemoteAgent, RemoteConversation, Stamp, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from agentfn.backends import BackendOptions
     from agentfn.definition.agent import Agent
+    from agentfn.model import AgentRef, Entry, Json, RemoteAgent, RemoteConversation, Stamp, Step
 
 #: foundry.md §1.2.
 API_VERSION = "api-version=v1"
@@ -106,7 +107,8 @@ class FoundryBackend:
     def delete_agent_version(self, ref: AgentRef) -> bool:
         """Delete one version."""
         return self._delete(
-            f"/agents/{_segment(ref.name)}/versions/{_segment(ref.version or '')}?{API_VERSION}", str(ref)
+            f"/agents/{_segment(ref.name)}/versions/{_segment(ref.version or '')}?{API_VERSION}",
+            str(ref),
         )
 
     def delete_agent(self, name: str) -> bool:
@@ -148,7 +150,10 @@ class FoundryBackend:
         """Ask for one agent, the cheapest question that needs the token and the project."""
         try:
             reply = self._channel.send(
-                "GET", f"/agents?limit=1&{API_VERSION}", patience=self._channel.patience(_quiet), safe=True
+                "GET",
+                f"/agents?limit=1&{API_VERSION}",
+                patience=self._channel.patience(_quiet),
+                safe=True,
             )
         except RefusedError as exc:
             raise translated(exc.reply, self.endpoint, "asking for agents") from exc
@@ -163,7 +168,11 @@ class FoundryBackend:
         headers = {"x-ms-client-request-id": str(uuid.uuid4())}
         rest.setdefault("patience", self._channel.patience(_quiet))
         return self._channel.send(
-            method, f"/agents/{path}?{API_VERSION}", headers=headers, safe=method == "GET", **rest
+            method,
+            f"/agents/{path}?{API_VERSION}",
+            headers=headers,
+            safe=method == "GET",
+            **rest,
         )
 
     def _delete(self, path: str, what: str) -> bool:

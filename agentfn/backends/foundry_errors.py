@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agentfn.backends.http import Reply
 from agentfn.errors import AgentfnError, NegativeError, NotAuthorisedError, PendingError, ServiceError
+
+if TYPE_CHECKING:
+    from agentfn.backends.http import Reply
 
 _NO_OUTPUT = re.compile(r"No tool output found for function call (\S+?)\.?$")
 _NO_CALL = re.compile(r"No tool call found for function call output with call_id (\S+?)\.?$")
@@ -26,7 +28,11 @@ def translated(reply: Reply, endpoint: str, doing: str, *, sent: tuple[str, ...]
             return found
     hint = "agentfn doctor" if reply.status >= 500 else None  # noqa: PLR2004  # HTTP's own number
     return ServiceError(
-        told, code=code or f"http_{reply.status}", hint=hint, status=reply.status, request_id=reply.request_id
+        told,
+        code=code or f"http_{reply.status}",
+        hint=hint,
+        status=reply.status,
+        request_id=reply.request_id,
     )
 
 
@@ -61,7 +67,12 @@ def _request(reply: Reply) -> str:
 
 
 def _identity(
-    reply: Reply, code: str, message: str, told: str, endpoint: str, sent: tuple[str, ...]
+    reply: Reply,
+    code: str,
+    message: str,
+    told: str,
+    endpoint: str,
+    sent: tuple[str, ...],
 ) -> AgentfnError | None:
     del endpoint, sent
     if code == "preview_feature_required":
@@ -74,13 +85,20 @@ def _identity(
                 hint='ask for the role "Foundry User" (or "Azure AI User") on the project',
             )
         return NotAuthorisedError(
-            told, code="bad_token", hint="az login, or a fresh AGENT_TOKEN for the audience https://ai.azure.com"
+            told,
+            code="bad_token",
+            hint="az login, or a fresh AGENT_TOKEN for the audience https://ai.azure.com",
         )
     return None
 
 
 def _missing(
-    reply: Reply, code: str, message: str, told: str, endpoint: str, sent: tuple[str, ...]
+    reply: Reply,
+    code: str,
+    message: str,
+    told: str,
+    endpoint: str,
+    sent: tuple[str, ...],
 ) -> AgentfnError | None:
     del sent
     if code == "DeploymentNotFound" or "DeploymentNotFound" in message:
@@ -99,7 +117,12 @@ def _missing(
 
 
 def _calls(
-    reply: Reply, code: str, message: str, told: str, endpoint: str, sent: tuple[str, ...]
+    reply: Reply,
+    code: str,
+    message: str,
+    told: str,
+    endpoint: str,
+    sent: tuple[str, ...],
 ) -> AgentfnError | None:
     del endpoint
     if code == "run_expired" or "expired" in message.lower():
@@ -133,7 +156,12 @@ def _calls(
 
 
 def _definition(
-    reply: Reply, code: str, message: str, told: str, endpoint: str, sent: tuple[str, ...]
+    reply: Reply,
+    code: str,
+    message: str,
+    told: str,
+    endpoint: str,
+    sent: tuple[str, ...],
 ) -> AgentfnError | None:
     del endpoint, sent
     hint = None
@@ -153,7 +181,12 @@ def _definition(
 
 
 def _limits(
-    reply: Reply, code: str, message: str, told: str, endpoint: str, sent: tuple[str, ...]
+    reply: Reply,
+    code: str,
+    message: str,
+    told: str,
+    endpoint: str,
+    sent: tuple[str, ...],
 ) -> AgentfnError | None:
     del message, endpoint, sent
     if code in _LIMITS:

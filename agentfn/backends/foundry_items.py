@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from agentfn.model import (
@@ -20,6 +19,8 @@ from agentfn.model import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agentfn.definition.agent import Agent
 
 Item = dict[str, Any]

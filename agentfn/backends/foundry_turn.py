@@ -6,17 +6,20 @@ or the model is asked to go on; it is not there, then the same bytes are sent ag
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from agentfn.backends import foundry_items as items
 from agentfn.backends.foundry_errors import translated
 from agentfn.backends.http import Channel, RefusedError, UnknownFateError
 from agentfn.backends.protocol import Listener, Look, Start, Submit
-from agentfn.backends.retry import Patience
 from agentfn.errors import NegativeError, ServiceError
 from agentfn.model import AgentRef, Stamp, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agentfn.backends.retry import Patience
 
 Item = dict[str, Any]
 
@@ -74,7 +77,10 @@ class TurnClient:
         while True:
             try:
                 reply = self._channel.send(
-                    "POST", _CONVERSATIONS, body={"metadata": stamp.metadata()}, patience=patience
+                    "POST",
+                    _CONVERSATIONS,
+                    body={"metadata": stamp.metadata()},
+                    patience=patience,
                 )
             except UnknownFateError as exc:
                 found = self._stamped(stamp, patience)
@@ -149,7 +155,8 @@ class TurnClient:
             elif kind == "error":
                 error = event.get("error") if isinstance(event.get("error"), dict) else event
                 raise ServiceError(
-                    f"the service broke off: {error.get('message')}", code=str(error.get("code") or "error")
+                    f"the service broke off: {error.get('message')}",
+                    code=str(error.get("code") or "error"),
                 )
             if kind in ("response.completed", "response.failed", "response.incomplete"):
                 break

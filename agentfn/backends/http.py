@@ -9,18 +9,21 @@ from __future__ import annotations
 import ipaddress
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
 
 from agentfn import __version__
-from agentfn.backends.credentials import Credential
 from agentfn.backends.retry import Patience
 from agentfn.backends.sse import events
 from agentfn.errors import ServiceError, UsageError
 from agentfn.masking import Masker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from agentfn.backends.credentials import Credential
 
 #: A model may compute for long; connecting may not take long.
 READ_SECONDS, CONNECT_SECONDS = 600.0, 10.0
@@ -161,7 +164,10 @@ class Channel:
         for attempt in (1, 2):
             try:
                 response = self._client.request(
-                    method, self._base + path, json=body, headers={**self._authorization(), **(headers or {})}
+                    method,
+                    self._base + path,
+                    json=body,
+                    headers={**self._authorization(), **(headers or {})},
                 )
             except _NOT_SENT:
                 raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -14,6 +13,8 @@ from agentfn.backends.http import Channel, Options
 from agentfn.emulator.app import Application, ConnectionCut
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from agentfn.backends import BackendOptions
 
 #: The embedded service's file in the state folder.
@@ -49,7 +50,7 @@ class InProcess(httpx.BaseTransport):
 
         def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
             del exc_info
-            started.update(status=int(status.split()[0]), headers=headers)
+            started.update(status=int(status.split(maxsplit=1)[0]), headers=headers)
 
         try:
             body = self._app(_environ(request), start_response)

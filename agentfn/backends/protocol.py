@@ -8,21 +8,23 @@ get a `Step`; `submit` all outcomes of that step, get the next `Step`; `look` wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from agentfn.definition.agent import Agent
-from agentfn.model import (
-    AgentRef,
-    Call,
-    Entry,
-    Json,
-    Outcome,
-    RemoteAgent,
-    RemoteConversation,
-    Stamp,
-    Step,
-)
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from agentfn.definition.agent import Agent
+    from agentfn.model import (
+        AgentRef,
+        Call,
+        Entry,
+        Json,
+        Outcome,
+        RemoteAgent,
+        RemoteConversation,
+        Stamp,
+        Step,
+    )
 
 
 class OutputLimit(NamedTuple):

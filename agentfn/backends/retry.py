@@ -5,9 +5,12 @@ from __future__ import annotations
 import email.utils
 import random
 import time
-from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from agentfn.errors import ServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 #: Requests after the first.
 MOST_RETRIES = 4
@@ -44,7 +47,7 @@ def _number(text: str | None) -> float | None:
         number = float(text) if text is not None else None
     except ValueError:
         return None
-    return number if number is None or number == number and abs(number) != float("inf") else None  # noqa: PLR0124  # nan
+    return number if number is None or (number == number and abs(number) != float("inf")) else None  # noqa: PLR0124  # nan
 
 
 class Patience:

@@ -110,7 +110,10 @@ class Chat:
         return ensured.ref
 
     def _conversation(
-        self, named: str | None, known: _sessions.Conversation | None, ref: AgentRef
+        self,
+        named: str | None,
+        known: _sessions.Conversation | None,
+        ref: AgentRef,
     ) -> _sessions.Conversation:
         from agentfn.definition.digest import digest
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -12,6 +11,8 @@ from agentfn.cli._output import Console
 from agentfn.settings import Settings, load_settings, require_endpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agentfn.backends.protocol import Backend
     from agentfn.emulator.models.scenario import Scenario
     from agentfn.journal.store import Journal

@@ -38,7 +38,8 @@ TABLE: Mapping[str, Lazy] = {
     "cleanup": Lazy(f"{_COMMANDS}.cleanup:cleanup", "Remove what agentfn created and still owns, and nothing else."),
     "call": Lazy(f"{_COMMANDS}.call:call", "Run one handler alone, as a turn would."),
     "serve": Lazy(
-        f"{_COMMANDS}.serve:serve", "Serve the embedded service on a loopback port, for other programs and SDKs."
+        f"{_COMMANDS}.serve:serve",
+        "Serve the embedded service on a loopback port, for other programs and SDKs.",
     ),
     "doctor": Lazy(f"{_COMMANDS}.doctor:doctor", "Show what is configured, from where, and whether it works."),
 }

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from agentfn.cli._context import AppContext, Flags
 from agentfn.cli._output import CommandResult, emit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Backend = Annotated[str | None, typer.Option("--backend", help="local (default) or foundry.")]
 Endpoint = Annotated[str | None, typer.Option("--endpoint", help="The service's address.")]
@@ -19,7 +21,8 @@ Protocol = Annotated[str | None, typer.Option("--protocol", help="The face of th
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Tell each request on stderr; a traceback for a bug.")]
 Scenario = Annotated[
-    str | None, typer.Option("--scenario", help="A file: what the embedded service's stand-in model does.")
+    str | None,
+    typer.Option("--scenario", help="A file: what the embedded service's stand-in model does."),
 ]
 Wait = Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for another process's turn.")]
 

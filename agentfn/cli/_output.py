@@ -139,7 +139,7 @@ def envelope(command: str | None, data: Json, exit_code: ExitCode, errors: Seque
             "exit_code": int(exit_code),
             "data": data,
             "errors": list(errors),
-        }
+        },
     )
 
 

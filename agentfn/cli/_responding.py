@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.cli import _sessions
-from agentfn.cli._output import CommandResult
 from agentfn.cli._story import Story
 from agentfn.cli._turns import finish, turn_data
 from agentfn.cli._waiting import turn_to_answer
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from agentfn.backends.protocol import Backend
     from agentfn.cli._context import AppContext
+    from agentfn.cli._output import CommandResult
     from agentfn.definition.agent import Agent
     from agentfn.handlers.protocol import Handler
     from agentfn.journal.calls import CallRow

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.errors import AgentfnError, Finding, InvalidFileError, NegativeError, UsageError
-from agentfn.journal.ledger import Ledger
 from agentfn.journal.turns import Conversation, Turns
-from agentfn.model import AgentRef
 from agentfn.turn.session import Nobody, Policy, Session, functions_digest
 
 if TYPE_CHECKING:
@@ -17,6 +15,8 @@ if TYPE_CHECKING:
     from agentfn.definition.agent import Agent, FunctionTool
     from agentfn.emulator.models.scenario import Scenario
     from agentfn.handlers.protocol import Handler
+    from agentfn.journal.ledger import Ledger
+    from agentfn.model import AgentRef
     from agentfn.turn.events import Emit
 
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
@@ -39,7 +39,10 @@ def load_file(ctx: AppContext, path: str) -> Agent:
     from agentfn.definition.load import check_agent
 
     agent, findings = check_agent(
-        Path(path), ctx.env, backend=ctx.settings().backend.value, default_model=ctx.settings().model.value
+        Path(path),
+        ctx.env,
+        backend=ctx.settings().backend.value,
+        default_model=ctx.settings().model.value,
     )
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors or agent is None:
@@ -128,7 +131,11 @@ def handlers_of(ctx: AppContext, agent: Agent | None, *, only: str | None = None
 def _cannot_start(agent: Agent, tool: FunctionTool, problem: str) -> AgentfnError:
     """Return the error for a handler that cannot start, told before the turn does."""
     place = Finding(
-        str(agent.path), tool.line, tool.column, "handler", f"the handler of {tool.name} cannot start: {problem}"
+        str(agent.path),
+        tool.line,
+        tool.column,
+        "handler",
+        f"the handler of {tool.name} cannot start: {problem}",
     )
     return InvalidFileError([place], hint="correct it, or answer by hand: --no-run")
 
@@ -139,7 +146,7 @@ def fitting_handlers(ctx: AppContext, agent: Agent, conversation: Conversation) 
     unfit = [name for name, digest in conversation.functions.items() if now.get(name) != digest]
     for name in unfit:
         ctx.console.warn(
-            f"{name} changed or is gone in {agent.path} since {conversation.id} began; its handler is not used"
+            f"{name} changed or is gone in {agent.path} since {conversation.id} began; its handler is not used",
         )
     return {name: handler for name, handler in handlers_of(ctx, agent).items() if name not in unfit}
 
@@ -166,12 +173,25 @@ def known_conversation(ctx: AppContext, conversation: str) -> Conversation | Non
 
 
 def new_conversation(
-    backend: Backend, agent: Agent | None, ref: AgentRef, digest: str | None, run: str
+    backend: Backend,
+    agent: Agent | None,
+    ref: AgentRef,
+    digest: str | None,
+    run: str,
 ) -> Conversation:
     """Return a conversation that the service has not opened yet (its id is empty)."""
     path = str(agent.path.resolve()) if agent is not None and agent.path is not None else None
     return Conversation(
-        backend.name, backend.endpoint, "", ref.name, ref.version, path, digest, functions_digest(agent), run, 0.0
+        backend.name,
+        backend.endpoint,
+        "",
+        ref.name,
+        ref.version,
+        path,
+        digest,
+        functions_digest(agent),
+        run,
+        0.0,
     )
 
 

@@ -47,7 +47,12 @@ def events_to_stdout(ctx: AppContext) -> Emit:
 
 
 def finish(
-    ctx: AppContext, result: TurnResult, data: dict[str, Json], story: Emit, *, agent: Agent | None
+    ctx: AppContext,
+    result: TurnResult,
+    data: dict[str, Json],
+    story: Emit,
+    *,
+    agent: Agent | None,
 ) -> CommandResult:
     """Return the command's result for a turn; with ``--events`` the events were the output."""
     if not isinstance(story, Story):
@@ -90,7 +95,7 @@ def hint_no_call(console: Console, result: TurnResult, agent: Agent | None, *, l
         where = f" {agent.path}" if agent.path else ""
         console.say(
             "no function was called; if one should have been: clear names and descriptions, and tool_choice"
-            f" (agentfn validate{where})"
+            f" (agentfn validate{where})",
         )
     if local:
         console.say("answered by the embedded service, which is no language model")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
 
-from agentfn.definition.agent import Agent, FunctionTool
-from agentfn.definition.reader import Reader
-from agentfn.document.read import Path
 from agentfn.errors import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agentfn.definition.agent import Agent, FunctionTool
+    from agentfn.definition.reader import Reader
+    from agentfn.document.read import Path
 
 _GENERIC = re.compile(r"(?i)(do|run|call|execute|function|func|tool|action|test|foo|bar|helper|process|handle)_?\d*")
 #: Two descriptions more alike than this leave the model guessing.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentfn.model import Json
+if TYPE_CHECKING:
+    from agentfn.model import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import TYPE_CHECKING
 
-from agentfn.definition.agent import Agent, FunctionTool
-from agentfn.model import Json
+if TYPE_CHECKING:
+    from agentfn.definition.agent import Agent, FunctionTool
+    from agentfn.model import Json
 
 
 def wire_tool(tool: FunctionTool) -> dict[str, Json]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from agentfn.definition.agent import HandlerSpec
-from agentfn.definition.reader import Reader
-from agentfn.document.read import Path
-from agentfn.model import Json
+
+if TYPE_CHECKING:
+    from agentfn.definition.reader import Reader
+    from agentfn.document.read import Path
+    from agentfn.model import Json
 
 KINDS = ("exec", "python", "http", "output")
 _OPTIONS = ("timeout", "env", "cwd", "interpreter", "encoding", "result")

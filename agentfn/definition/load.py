@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentfn.definition.agent import Agent
 from agentfn.definition.model_settings import SETTINGS, check_settings
@@ -12,7 +12,11 @@ from agentfn.definition.reader import Reader
 from agentfn.definition.tools import read_tools
 from agentfn.document.read import read_document
 from agentfn.errors import Finding, InvalidFileError
-from agentfn.model import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agentfn.model import Json
 
 #: foundry.md §2.7.
 AGENT_NAME = r"^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$"
@@ -33,7 +37,11 @@ def load_agent(path: Path, env: Mapping[str, str], *, default_model: str | None 
 
 
 def check_agent(
-    path: Path, env: Mapping[str, str], *, backend: str | None = None, default_model: str | None = None
+    path: Path,
+    env: Mapping[str, str],
+    *,
+    backend: str | None = None,
+    default_model: str | None = None,
 ) -> tuple[Agent | None, list[Finding]]:
     """Return the definition (None where it cannot be used) and all findings, by line.
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from agentfn.definition.reader import Reader
-from agentfn.model import Json
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agentfn.definition.reader import Reader
+    from agentfn.model import Json
 
 SETTINGS = ("temperature", "top_p", "reasoning", "tool_choice", "text")
 
@@ -41,7 +44,9 @@ def _check_choice(reader: Reader, choice: Json, functions: Sequence[str]) -> Non
     if choice is None or choice in _CHOICES:
         if choice == "none" and functions:
             reader.warn(
-                ("tool_choice",), "advice-tool-choice", "tool_choice none: the agent can never call its functions"
+                ("tool_choice",),
+                "advice-tool-choice",
+                "tool_choice none: the agent can never call its functions",
             )
         if choice == "required" and not functions:
             reader.warn(("tool_choice",), "advice-tool-choice", "tool_choice required, but there is no function")

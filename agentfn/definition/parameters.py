@@ -5,11 +5,14 @@ Places inside the schema are written ``#/properties/…``, as services write the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from agentfn.definition.reader import Reader
-from agentfn.document.read import Path
-from agentfn.model import Json
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agentfn.definition.reader import Reader
+    from agentfn.document.read import Path
+    from agentfn.model import Json
 
 _AT_ROOT = ("oneOf", "anyOf", "allOf", "enum", "not")
 #: What strict mode refuses (foundry.md §8).

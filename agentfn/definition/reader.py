@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agentfn.document.read import Document, Path
-from agentfn.errors import Finding
-from agentfn.model import Json
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from agentfn.document.read import Document, Path
+    from agentfn.errors import Finding
+    from agentfn.model import Json
 
 
 class Reader:

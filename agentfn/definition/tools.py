@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from agentfn.definition.agent import FunctionTool, HandlerSpec
 from agentfn.definition.handler import read_handler
 from agentfn.definition.parameters import check_parameters
-from agentfn.definition.reader import Reader
-from agentfn.document.read import Document, Path
 from agentfn.model import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agentfn.definition.reader import Reader
+    from agentfn.document.read import Document, Path
 
 #: foundry.md §8: 64 is safe on every service.
 FUNCTION_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
@@ -60,7 +64,7 @@ def _check_many(reader: Reader, functions: list[FunctionTool]) -> None:
         if known is not tool:
             message = f"function {tool.name} is defined twice (lines {known.line} and {tool.line})"
             reader.findings.append(reader.document.finding((), "duplicate-function", message)._replace(
-                line=tool.line, column=tool.column
+                line=tool.line, column=tool.column,
             ))  # fmt: skip
 
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
-from pathlib import Path as File
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
 from agentfn.errors import Finding, InvalidFileError, UsageError
-from agentfn.model import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path as File
+
+    from agentfn.model import Json
 
 Path = tuple[str | int, ...]
 """The way to a value: keys of mappings and indexes of lists, from the document's root."""
@@ -192,7 +195,10 @@ class _Reader:
             line = self._text.count("\n", 0, exc.position) + 1
             column = exc.position - (self._text.rfind("\n", 0, exc.position) + 1) + 1
             self._fail(
-                line, column, "yaml-character", f"character U+{ord(self._text[exc.position]):04X} is not allowed"
+                line,
+                column,
+                "yaml-character",
+                f"character U+{ord(self._text[exc.position]):04X} is not allowed",
             )
         except yaml.MarkedYAMLError as exc:
             self._syntax(exc)
@@ -350,7 +356,7 @@ class _Reader:
         return found
 
 
-def resolve(text: str) -> None | bool | int | float | str:
+def resolve(text: str) -> bool | int | float | str | None:
     """Return what a plain scalar means by YAML 1.2's core rules; a leading zero keeps it text."""
     if _NULL.fullmatch(text):
         return None

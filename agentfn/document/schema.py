@@ -6,9 +6,8 @@ Loading jsonschema costs more than most commands; import this module only where 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jsonschema
 from jsonschema import Draft202012Validator
@@ -16,7 +15,10 @@ from jsonschema.exceptions import SchemaError, ValidationError, _WrappedReferenc
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from agentfn.model import Json
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from agentfn.model import Json
 
 Path = tuple[str | int, ...]
 

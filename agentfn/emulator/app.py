@@ -7,8 +7,6 @@ import json
 import secrets
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentfn.emulator.control import add_control_routes
@@ -18,6 +16,9 @@ from agentfn.emulator.http import Answer, ApiError, ConnectionCut, Request, Rout
 from agentfn.emulator.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
     from agentfn.emulator.models.scenario import Scenario
 
 __all__ = ["Application", "ConnectionCut"]
@@ -60,7 +61,7 @@ class Application:
             headers += exc.headers.items()
         except ConnectionCut:
             raise
-        except Exception:  # noqa: BLE001  # the last net: a client gets an answer, the log the reason
+        except Exception:  # the last net: a client gets an answer, the log the reason
             if environ.get("agentfn.in_process"):
                 raise  # the caller is agentfn itself, which says what it is: a bug
             environ["wsgi.errors"].write(traceback.format_exc())

@@ -11,7 +11,6 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,6 +20,8 @@ from agentfn.emulator.http import ConnectionCut
 from agentfn.errors import ServiceError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agentfn.emulator.app import Application
     from agentfn.emulator.tls import TlsFiles
 

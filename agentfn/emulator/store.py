@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentfn.errors import Finding, InvalidFileError
 from agentfn.locks import FileLock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 #: How long a write waits for another process's, in seconds.
 BUSY_SECONDS = 10.0
@@ -156,7 +158,8 @@ class Store:
     def _unusable(self, reason: str) -> InvalidFileError:
         message = f"the embedded service's state cannot be used: {reason}"
         return InvalidFileError(
-            [Finding(str(self.path), 0, 0, "state-file", message)], hint="set AGENTFN_HOME to another folder"
+            [Finding(str(self.path), 0, 0, "state-file", message)],
+            hint="set AGENTFN_HOME to another folder",
         )
 
     def _connect(self) -> sqlite3.Connection:

@@ -73,7 +73,9 @@ def make_certificate(folder: Path) -> TlsFiles:
         .sign(key, hashes.SHA256())
     )
     private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
     )
     pem = certificate.public_bytes(serialization.Encoding.PEM)
     for path, data in ((files.key, private), (files.certificate, pem), (files.bundle, _bundle(pem))):

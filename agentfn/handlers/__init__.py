@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentfn.definition.agent import FunctionTool, HandlerSpec
 from agentfn.handlers.finish import finish_for
 from agentfn.handlers.process import stop_running
-from agentfn.handlers.protocol import Handler
-from agentfn.masking import Masker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from agentfn.handlers.protocol import Handler
+    from agentfn.masking import Masker
 
 __all__ = ["build_handler", "script_handler", "stop_running"]
 

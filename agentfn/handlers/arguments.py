@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentfn.definition.agent import FunctionTool
-from agentfn.model import Call, Json
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentfn.definition.agent import FunctionTool
+    from agentfn.model import Call, Json
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NAMES = {list: "array", str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from agentfn.handlers.finish import Finish
 from agentfn.handlers.outputs import BadOutput, to_text
-from agentfn.handlers.protocol import CallContext, Result
 from agentfn.model import Json, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agentfn.handlers.finish import Finish
+    from agentfn.handlers.protocol import CallContext, Result
 
 
 class CannedHandler:

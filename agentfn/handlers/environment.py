@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from agentfn.handlers.protocol import CallContext
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from agentfn.handlers.protocol import CallContext
 
 #: What a process needs to start and to write text, nothing that could be a credential.
 _NEEDED = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL")

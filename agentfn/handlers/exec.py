@@ -7,16 +7,20 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentfn.definition.agent import HandlerSpec
 from agentfn.handlers.environment import handler_environment
-from agentfn.handlers.finish import Finish
 from agentfn.handlers.outputs import decode_output
 from agentfn.handlers.process import Finished, run_program
-from agentfn.handlers.protocol import CallContext, Result
 from agentfn.model import Json, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agentfn.definition.agent import HandlerSpec
+    from agentfn.handlers.finish import Finish
+    from agentfn.handlers.protocol import CallContext, Result
 
 #: Characters of stderr, and of stdout of a failed program, that the agent is told.
 TOLD_STDERR, TOLD_STDOUT = 2000, 2000
@@ -26,7 +30,12 @@ class ExecHandler:
     """Runs a program for each call. `base` is where a relative program path starts."""
 
     def __init__(
-        self, command: Sequence[str], spec: HandlerSpec, base: Path, env: Mapping[str, str], end: Finish
+        self,
+        command: Sequence[str],
+        spec: HandlerSpec,
+        base: Path,
+        env: Mapping[str, str],
+        end: Finish,
     ) -> None:
         self._command = tuple(command)
         self._base = base

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from agentfn.definition.agent import FunctionTool
 from agentfn.handlers.outputs import BadOutput, content_parts
 from agentfn.handlers.protocol import Result
 from agentfn.masking import Masker, looks_secret
 from agentfn.model import Json, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from agentfn.definition.agent import FunctionTool
 
 
 class Finish:

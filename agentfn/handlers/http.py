@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import time
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from agentfn.definition.agent import HandlerSpec
-from agentfn.handlers.finish import Finish
 from agentfn.handlers.outputs import decode_output
-from agentfn.handlers.protocol import CallContext, Result
 from agentfn.model import Json, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agentfn.definition.agent import HandlerSpec
+    from agentfn.handlers.finish import Finish
+    from agentfn.handlers.protocol import CallContext, Result
 
 #: Characters of a failure's body that the agent is told.
 TOLD_BODY = 2000

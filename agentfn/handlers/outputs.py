@@ -7,9 +7,10 @@ import math
 import re
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from agentfn.model import Json, Outcome
+if TYPE_CHECKING:
+    from agentfn.model import Json, Outcome
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PARTS = {"input_text": "text", "input_image": "image_url", "input_file": None}
@@ -88,7 +89,7 @@ def decode_output(data: bytes, encoding: str) -> tuple[str, list[str]]:
     except UnicodeDecodeError as exc:
         text = data.decode(encoding, errors="replace")
         warnings.append(
-            f"the output is not {encoding} (first at byte {exc.start}); what could not be read was replaced by U+FFFD"
+            f"the output is not {encoding} (first at byte {exc.start}); what could not be read was replaced by U+FFFD",
         )
     if text.endswith("\r\n"):
         text = text[:-2]

@@ -12,8 +12,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 #: How long a program that is told to end may take before it is killed, in seconds.
 GRACE_SECONDS = 2.0

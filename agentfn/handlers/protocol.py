@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from agentfn.model import Call, Json, Outcome
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agentfn.model import Call, Json, Outcome
 
 
 class CallContext(NamedTuple):

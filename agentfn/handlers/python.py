@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentfn.definition.agent import HandlerSpec
 from agentfn.handlers.exec import ExecHandler, failure
-from agentfn.handlers.finish import Finish
-from agentfn.handlers.process import Finished
-from agentfn.handlers.protocol import CallContext, Result
-from agentfn.model import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agentfn.definition.agent import HandlerSpec
+    from agentfn.handlers.finish import Finish
+    from agentfn.handlers.process import Finished
+    from agentfn.handlers.protocol import CallContext, Result
+    from agentfn.model import Json
 
 #: Runs the function; started by its path, so that the user's Python needs no agentfn.
 CHILD = Path(__file__).with_name("python_child.py")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentfn.journal.store import Journal
-from agentfn.journal.turns import Conversation
 from agentfn.model import Call, Outcome, Step, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from agentfn.journal.store import Journal
+    from agentfn.journal.turns import Conversation
 
 
 class CallRow(NamedTuple):

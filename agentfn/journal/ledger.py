@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentfn.journal.store import Journal
 from agentfn.model import AgentRef, Stamp
+
+if TYPE_CHECKING:
+    from agentfn.journal.store import Journal
 
 
 class Resource(NamedTuple):
@@ -68,7 +70,8 @@ class Ledger:
         """Close a row: ``deleted`` by us, ``gone`` already, ``failed`` to be created, or ``foreign``."""
         with self._journal.writing() as db:
             db.execute(
-                "UPDATE resource SET state = ?, ended_at = ? WHERE token = ?", (state, self._journal.clock(), token)
+                "UPDATE resource SET state = ?, ended_at = ? WHERE token = ?",
+                (state, self._journal.clock(), token),
             )
 
     def conversation_ended(self, row: Resource, state: str) -> None:
@@ -128,6 +131,6 @@ class Ledger:
 def endpoints(journal: Journal) -> list[tuple[str, str]]:
     """Return every (backend, endpoint) at which something is still owned."""
     rows = journal.connection.execute(
-        "SELECT DISTINCT backend, endpoint FROM resource WHERE state IN ('intended', 'created') ORDER BY 1, 2"
+        "SELECT DISTINCT backend, endpoint FROM resource WHERE state IN ('intended', 'created') ORDER BY 1, 2",
     )
     return [(row[0], row[1]) for row in rows]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentfn.errors import AgentfnError, ExitCode
 from agentfn.journal.schema import MIGRATIONS
 from agentfn.locks import FileLock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 #: How long a write waits for another process's, in seconds.
 BUSY_SECONDS = 10.0
@@ -51,7 +54,8 @@ class Journal:
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         except (OSError, sqlite3.Error) as exc:
             raise JournalError(
-                f"the journal {self.path} cannot be opened: {exc}", hint="set AGENTFN_HOME to a folder you may write"
+                f"the journal {self.path} cannot be opened: {exc}",
+                hint="set AGENTFN_HOME to a folder you may write",
             ) from exc
         try:
             connection.row_factory = sqlite3.Row

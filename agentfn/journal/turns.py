@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentfn.journal.store import Journal
 from agentfn.model import AgentRef, Stamp, Step, Usage
+
+if TYPE_CHECKING:
+    from agentfn.journal.store import Journal
 
 _OPEN = "('intended', 'open')"
 
@@ -104,7 +106,8 @@ class Turns:
             db.execute("UPDATE resource SET state = 'created', name = ? WHERE token = ?", (conversation.id, token))
             values = (*conversation[:7], json.dumps(conversation.functions), *conversation[8:])
             db.execute(
-                f"INSERT OR REPLACE INTO conversation ({_CONVERSATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values
+                f"INSERT OR REPLACE INTO conversation ({_CONVERSATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
             )
             db.execute("UPDATE turn SET conversation = ? WHERE id = ?", (conversation.id, turn))
 
@@ -113,7 +116,8 @@ class Turns:
         values = (*conversation[:7], json.dumps(conversation.functions), *conversation[8:])
         with self._journal.writing() as db:
             db.execute(
-                f"INSERT OR IGNORE INTO conversation ({_CONVERSATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values
+                f"INSERT OR IGNORE INTO conversation ({_CONVERSATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
             )
 
     def repin(self, conversation: Conversation, ref: AgentRef, digest: str | None, functions: dict[str, str]) -> None:
@@ -150,7 +154,8 @@ class Turns:
     def find_conversation(self, conversation: str) -> list[Conversation]:
         """Return the conversations of that id, of which there may be one a service."""
         rows = self._journal.connection.execute(
-            f"SELECT {_CONVERSATION} FROM conversation WHERE id = ? ORDER BY at", (conversation,)
+            f"SELECT {_CONVERSATION} FROM conversation WHERE id = ? ORDER BY at",
+            (conversation,),
         )
         return [_conversation(tuple(row)) for row in rows]
 
@@ -165,7 +170,7 @@ class Turns:
     def open(self) -> list[Turn]:
         """Return the turns that are not over, oldest first; those that never reached a conversation are left out."""
         rows = self._journal.connection.execute(
-            f"SELECT {_TURN} FROM turn WHERE state IN {_OPEN} AND conversation IS NOT NULL ORDER BY at"
+            f"SELECT {_TURN} FROM turn WHERE state IN {_OPEN} AND conversation IS NOT NULL ORDER BY at",
         )
         return [_turn(tuple(row)) for row in rows]
 

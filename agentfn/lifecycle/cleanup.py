@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentfn.backends.protocol import Backend
 from agentfn.errors import AgentfnError, NotAuthorisedError
-from agentfn.journal.ledger import Ledger, Resource
-from agentfn.model import RemoteAgent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from agentfn.backends.protocol import Backend
+    from agentfn.journal.ledger import Ledger, Resource
+    from agentfn.model import RemoteAgent
 
 
 class Selection(NamedTuple):
@@ -56,7 +59,10 @@ def chosen(ledger: Ledger, selection: Selection) -> list[Resource]:
 
 
 def remove(
-    backend: Backend, ledger: Ledger, rows: Sequence[Resource], told: Callable[[Resource], None] = lambda _: None
+    backend: Backend,
+    ledger: Ledger,
+    rows: Sequence[Resource],
+    told: Callable[[Resource], None] = lambda _: None,
 ) -> CleanUp:
     """Remove these rows' resources, each row's fate written down at once, so that a later clean-up goes on from here.
 

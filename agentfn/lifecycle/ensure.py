@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentfn.backends.protocol import Backend
-from agentfn.definition.agent import Agent
 from agentfn.definition.digest import digest
-from agentfn.journal.ledger import Ledger
 from agentfn.model import AgentRef, Stamp
+
+if TYPE_CHECKING:
+    from agentfn.backends.protocol import Backend
+    from agentfn.definition.agent import Agent
+    from agentfn.journal.ledger import Ledger
 
 
 class Ensured(NamedTuple):

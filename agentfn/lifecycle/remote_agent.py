@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agentfn.definition.agent import Agent, FunctionTool
-from agentfn.model import Json, RemoteAgent
+
+if TYPE_CHECKING:
+    from agentfn.model import Json, RemoteAgent
 
 
 def agent_from_remote(remote: RemoteAgent) -> Agent:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentfn.errors import Finding, InvalidFileError, NegativeError, UsageError
 from agentfn.handlers.outputs import BadOutput, content_parts, to_text
-from agentfn.journal.calls import CallRow
 from agentfn.model import Json, Outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agentfn.journal.calls import CallRow
 
 _KEYS = ("output", "error", "content")
 

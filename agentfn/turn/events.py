@@ -8,9 +8,10 @@ Types: ``turn.started``, ``text.delta``, ``call.requested``, ``call.approved``, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentfn.model import Json
+if TYPE_CHECKING:
+    from agentfn.model import Json
 
 
 class Event(NamedTuple):

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from agentfn.backends.protocol import Start, Submit
 from agentfn.errors import BusyError, NegativeError, NotAuthorisedError, PendingError, ServiceError
 from agentfn.journal.calls import Calls
 from agentfn.journal.turns import Turn, Turns
-from agentfn.locks import FileLock
 from agentfn.model import Call, Outcome, Stamp, Step, Usage
-from agentfn.turn.session import Session
 from agentfn.turn.settle import Settler
 from agentfn.turn.state import TurnResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from agentfn.locks import FileLock
+    from agentfn.turn.session import Session
 
 
 class _Listener:
@@ -196,7 +200,11 @@ class TurnLoop:
     def _announce(self, step: Step) -> None:
         for call in step.calls:
             self.session.tell(
-                "call.requested", turn=self.turn, call=call.id, function=call.function, arguments=call.arguments
+                "call.requested",
+                turn=self.turn,
+                call=call.id,
+                function=call.function,
+                arguments=call.arguments,
             )
             key = f"{call.function}({call.arguments})"
             self._seen[key] += 1

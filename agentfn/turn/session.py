@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from agentfn.backends.protocol import Backend
-from agentfn.definition.agent import Agent
-from agentfn.handlers.protocol import Handler
-from agentfn.journal.store import Journal
-from agentfn.journal.turns import Conversation
-from agentfn.model import Call, Outcome
 from agentfn.turn.events import Emit, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from agentfn.backends.protocol import Backend
+    from agentfn.definition.agent import Agent
+    from agentfn.handlers.protocol import Handler
+    from agentfn.journal.store import Journal
+    from agentfn.journal.turns import Conversation
+    from agentfn.model import Call, Outcome
 
 
 class Answerer(Protocol):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.definition.agent import FunctionTool
 from agentfn.handlers.arguments import check_arguments
 from agentfn.handlers.outputs import size_problem
 from agentfn.handlers.protocol import CallContext, Handler, Result
-from agentfn.journal.calls import CallRow, Calls
 from agentfn.model import Call, Json, Outcome, Step
-from agentfn.turn.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from agentfn.journal.calls import CallRow, Calls
+    from agentfn.turn.session import Session
 
 #: Handlers of one step that run at the same time.
 PARALLEL = 8

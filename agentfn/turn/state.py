@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from agentfn.journal.calls import CallRow
-from agentfn.journal.turns import Conversation
-from agentfn.model import Json, OtherAction, Usage
+if TYPE_CHECKING:
+    from agentfn.journal.calls import CallRow
+    from agentfn.journal.turns import Conversation
+    from agentfn.model import Json, OtherAction, Usage
 
 #: The journal's states in the words of the screen and of JSON. An outcome that is stored but not known to have arrived
 #: is "answered"; a call that started and has no outcome is in doubt unless somebody still runs it.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentfn.backends.protocol import Backend, Look
 from agentfn.errors import AgentfnError, NegativeError
 from agentfn.journal.calls import CallRow, Calls
-from agentfn.journal.store import Journal
 from agentfn.journal.turns import Conversation, Turn, Turns
 from agentfn.model import AgentRef, Json, Usage
 from agentfn.turn.state import PUBLIC_STATE, arguments_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agentfn.backends.protocol import Backend, Look
+    from agentfn.journal.store import Journal
 
 #: Conversations that are asked about at the same time.
 PARALLEL = 8
@@ -110,7 +113,8 @@ def sync(journal: Journal, conversation: Conversation, turn: Turn, look: Look) -
 
 
 def _ask(
-    turns: Sequence[_Open], backend_of: Callable[[Conversation], Backend]
+    turns: Sequence[_Open],
+    backend_of: Callable[[Conversation], Backend],
 ) -> tuple[dict[str, Look | AgentfnError], dict[str, int | None]]:
     looks: dict[str, Look | AgentfnError] = {}
     limits: dict[str, int | None] = {}
@@ -191,7 +195,16 @@ def adopt(journal: Journal, backend: Backend, conversation: str, run: str) -> tu
     now = journal.clock()
     agent = look.agent or AgentRef("")
     known = Conversation(
-        backend.name, backend.endpoint, conversation, agent.name, agent.version, None, None, {}, run, now
+        backend.name,
+        backend.endpoint,
+        conversation,
+        agent.name,
+        agent.version,
+        None,
+        None,
+        {},
+        run,
+        now,
     )
     turns = Turns(journal)
     turns.remember(known)

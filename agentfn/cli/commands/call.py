@@ -38,7 +38,8 @@ def call(
     tool = agent.function(function)
     if tool is None:
         raise NegativeError(
-            f"{file} has no function {function}; it has: {', '.join(names) or 'none'}", code="function_not_found"
+            f"{file} has no function {function}; it has: {', '.join(names) or 'none'}",
+            code="function_not_found",
         )
     asked = Call("call_local", function, text)
     checked = check_arguments(asked, tool, names)
@@ -55,7 +56,11 @@ def call(
 
 
 def _result(
-    ctx: AppContext, function: str, arguments: dict[str, object], result: Result, seconds: float
+    ctx: AppContext,
+    function: str,
+    arguments: dict[str, object],
+    result: Result,
+    seconds: float,
 ) -> CommandResult:
     outcome = result.outcome
     data: dict[str, object] = {"function": function, "arguments": arguments, "seconds": round(seconds, 3)}

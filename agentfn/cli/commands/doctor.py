@@ -45,7 +45,7 @@ def doctor(ctx: AppContext) -> CommandResult:
     data = {
         "checks": [
             {"name": c.name, "value": c.value, "origin": c.origin or None, "ok": c.error is None} for c in checks
-        ]
+        ],
     }
     code = errors[0].exit_code if errors else ExitCode.OK
     return CommandResult(data, code, render=lambda console: _show(console, checks), errors=errors)
@@ -97,7 +97,9 @@ def _token(ctx: AppContext) -> Check:
         told += f", until {datetime.fromtimestamp(facts.expires_at, UTC):%Y-%m-%d %H:%M} UTC"
         if facts.expires_at < ctx.clock():
             error = NotAuthorisedError(
-                f"the token has expired ({told})", code="bad_token", hint="az login, or a fresh AGENT_TOKEN"
+                f"the token has expired ({told})",
+                code="bad_token",
+                hint="az login, or a fresh AGENT_TOKEN",
             )
             return Check("token", told, credential.origin, error)
     return Check("token", told, credential.origin)

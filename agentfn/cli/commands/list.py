@@ -74,7 +74,7 @@ def _add_remote(ctx: AppContext, agents: list[dict[str, Json]], conversations: l
                     "version": found.ref.version,
                     "created_at": found.created_at,
                     "owned": False,
-                }
+                },
             )
     known = {entry["conversation"] for entry in conversations}
     for item in backend.conversations():

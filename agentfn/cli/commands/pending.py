@@ -42,7 +42,7 @@ def _show(console: Console, calls: list[WaitingCall], now: float) -> None:
     for call in calls:
         console.out(
             f"{visible(call.function, multiline=False) or '(no name)'}({short(visible(call.arguments), 200)})"
-            f"  {call.state}, asked {_span(now - call.asked_at)} ago{_left(call, now)}"
+            f"  {call.state}, asked {_span(now - call.asked_at)} ago{_left(call, now)}",
         )
         console.out(f"  call {call.call} of {call.conversation.id} ({call.conversation.ref})")
         if call.problem:

@@ -25,7 +25,8 @@ def respond(
     ctx: AppContext,
     conversation: Annotated[str | None, typer.Argument(help="Where the call waits; may be left out if clear.")] = None,
     call: Annotated[
-        str | None, typer.Option("--call", help="The call's id; may be left out if only one waits.")
+        str | None,
+        typer.Option("--call", help="The call's id; may be left out if only one waits."),
     ] = None,
     output: Annotated[str | None, typer.Option("--output", help="The output, as it is.")] = None,
     output_file: Annotated[str | None, typer.Option("--output-file", help="A file with it; - is stdin.")] = None,

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @opt.command
 def show(
-    ctx: AppContext, name: Annotated[str, typer.Argument(help="The agent's name, or name:version.")]
+    ctx: AppContext,
+    name: Annotated[str, typer.Argument(help="The agent's name, or name:version.")],
 ) -> CommandResult:
     """Show one agent in full: its definition on the service, its versions, and who owns them."""
     from agentfn.journal.ledger import Ledger

@@ -36,7 +36,10 @@ def validate(
     checked = []
     for file in files:
         agent, findings = check_agent(
-            Path(file), ctx.env, backend=settings.backend.value, default_model=settings.model.value
+            Path(file),
+            ctx.env,
+            backend=settings.backend.value,
+            default_model=settings.model.value,
         )
         checked.append((file, agent, findings))
     found = any(finding.severity == "error" for _, _, findings in checked for finding in findings)

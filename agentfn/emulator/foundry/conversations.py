@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from agentfn.emulator.foundry.agents import Route
 from agentfn.emulator.foundry.errors import foundry_error, invalid, not_found
 from agentfn.emulator.foundry.ids import CONVERSATION_ID, new_id, partition, partition_of
 from agentfn.emulator.foundry.items import Item, normalise, require_few
@@ -15,8 +13,10 @@ from agentfn.emulator.http import Answer, ApiError, Request
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable
 
     from agentfn.emulator.app import Application
+    from agentfn.emulator.foundry.agents import Route
 
 
 class Conversations:

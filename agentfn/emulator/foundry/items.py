@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentfn.emulator.foundry.errors import payload
 from agentfn.emulator.foundry.ids import new_id
 from agentfn.emulator.http import ApiError, openai_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: foundry.md §3.
 _PREFIX = {

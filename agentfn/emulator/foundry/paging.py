@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentfn.emulator.foundry.errors import invalid
 from agentfn.emulator.http import Answer, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 LARGEST_PAGE = 100
 
 
 def page(
-    request: Request, oldest_first: Sequence[T], key: Callable[[T], str], show: Callable[[T], dict[str, Any]]
+    request: Request,
+    oldest_first: Sequence[T],
+    key: Callable[[T], str],
+    show: Callable[[T], dict[str, Any]],
 ) -> Answer:
     """Return the page that the request's limit, order, after and before ask for."""
     limit = _limit(request)

@@ -208,7 +208,7 @@ class Responses:
         name, version = request.query.get("agent_name"), request.query.get("agent_id")
         conversation = request.query.get("conversation_id")
         rows = self._store.rows(
-            "SELECT body, agent, conversation FROM response WHERE status <> 'deleted' ORDER BY created_at, rowid"
+            "SELECT body, agent, conversation FROM response WHERE status <> 'deleted' ORDER BY created_at, rowid",
         )
         bodies = [
             json.loads(body)
@@ -224,7 +224,8 @@ class Responses:
         del request
         with self._store.writing() as db:
             changed = db.execute(
-                "UPDATE response SET status = 'deleted' WHERE id = ? AND status <> 'deleted'", (identity,)
+                "UPDATE response SET status = 'deleted' WHERE id = ? AND status <> 'deleted'",
+                (identity,),
             ).rowcount
         if not changed:
             raise _unknown(identity)
@@ -244,7 +245,8 @@ class Responses:
             body.pop("usage", None)
             with self._store.writing() as db:
                 db.execute(
-                    "UPDATE response SET status = 'cancelled', body = ? WHERE id = ?", (json.dumps(body), identity)
+                    "UPDATE response SET status = 'cancelled', body = ? WHERE id = ?",
+                    (json.dumps(body), identity),
                 )
         elif row[0] != "cancelled":
             raise ApiError(400, openai_error(f"Cannot cancel a {body['status']} response."))

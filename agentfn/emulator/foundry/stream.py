@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentfn.emulator.http import ConnectionCut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 #: Characters in one delta: short, so that clients meet text in several pieces.
 DELTA = 16

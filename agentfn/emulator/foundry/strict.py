@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentfn.emulator.http import ApiError, openai_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def require_strict(tools: Iterable[dict[str, Any]]) -> None:

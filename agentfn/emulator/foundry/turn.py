@@ -137,7 +137,8 @@ class ModelStep:
         given = self._app.scenario
         if given is not None:
             db.execute(
-                "INSERT OR IGNORE INTO scenario (digest, steps) VALUES (?, ?)", (given.digest, json.dumps(given.steps))
+                "INSERT OR IGNORE INTO scenario (digest, steps) VALUES (?, ?)",
+                (given.digest, json.dumps(given.steps)),
             )
 
     def commit(self, *, status: str | None = None) -> dict[str, Any]:
@@ -189,14 +190,14 @@ class ModelStep:
             items.append(
                 {"type": "message", "id": new_id("msg", asked.partition)}
                 | by
-                | {"role": "assistant", "content": [part], "status": "completed"}
+                | {"role": "assistant", "content": [part], "status": "completed"},
             )
         for call in reply.calls:
             items.append(
                 {"type": "function_call", "id": new_id("fc", asked.partition)}
                 | by
                 | {"call_id": call.id or new_call_id(), "name": call.function, "arguments": call.arguments}
-                | {"status": "completed"}
+                | {"status": "completed"},
             )
         return items
 

@@ -6,13 +6,15 @@ import hashlib
 import json
 import re
 from difflib import get_close_matches
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentfn.document.read import Document, read_document
 from agentfn.emulator.control import seconds_of
 from agentfn.emulator.models.step import AskedCall, Fault, Prompt, Reply
 from agentfn.errors import Finding, InvalidFileError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _ANSWERS = ("say", "call", "error", "fail", "incomplete")
 _MODIFIERS = ("when", "delay", "cut", "advance", "usage", "repeat", "allow_duplicate_ids")

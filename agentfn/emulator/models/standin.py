@@ -28,7 +28,7 @@ def answer(prompt: Prompt) -> Reply:
         names = ", ".join(str(tool.get("name")) for tool in functions) or "none"
         return Reply(
             text="This is the embedded service's stand-in, no language model. It found no function that the message is"
-            f" about. Functions: {names}."
+            f" about. Functions: {names}.",
         )
     arguments = arguments_for(chosen, Message(prompt.message))
     return Reply(calls=(AskedCall(str(chosen["name"]), json.dumps(arguments, ensure_ascii=False)),))

@@ -8,16 +8,93 @@ Optional parameters are left out unless the message gives them a value.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentfn.document.schema import instance_problems, resolve_pointer
 from agentfn.emulator.models.smallest import smallest
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _STOP = frozenset(
-    "a about an and any are as at be by can could do does e eg for from g get has have how i if in into is it its like"
-    " may me my no not of on one or other our please say should so some such than that the their them then there these"
-    " this to up use was we what when where which who will with would you your give given tell show".split()
+    [
+        "a",
+        "about",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "can",
+        "could",
+        "do",
+        "does",
+        "e",
+        "eg",
+        "for",
+        "from",
+        "g",
+        "get",
+        "has",
+        "have",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "like",
+        "may",
+        "me",
+        "my",
+        "no",
+        "not",
+        "of",
+        "on",
+        "one",
+        "or",
+        "other",
+        "our",
+        "please",
+        "say",
+        "should",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "this",
+        "to",
+        "up",
+        "use",
+        "was",
+        "we",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+        "give",
+        "given",
+        "tell",
+        "show",
+    ],
 )
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")

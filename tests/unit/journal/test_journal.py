@@ -6,7 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +15,9 @@ from agentfn.journal.ledger import Ledger, endpoints
 from agentfn.journal.store import Journal, JournalError
 from agentfn.journal.turns import Conversation, Turns
 from agentfn.model import AgentRef, Call, Outcome, Stamp, Step, Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -157,7 +160,7 @@ def test_a_failed_write_leaves_nothing_behind(journal: Journal) -> None:
         with journal.writing() as db:
             db.execute(
                 "INSERT INTO turn (id, backend, endpoint, message, state, run, at)"
-                " VALUES ('t', 'b', 'e', 'm', 'open', 'r', 1.0)"
+                " VALUES ('t', 'b', 'e', 'm', 'open', 'r', 1.0)",
             )
             raise KeyboardInterrupt
 
