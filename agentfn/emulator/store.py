@@ -10,14 +10,14 @@ import json
 import sqlite3
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, TYPE_CHECKING
 
 from agentfn.errors import Finding, InvalidFileError
 from agentfn.locks import FileLock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
+    from collections.abc import Callable, Iterator
 
 #: How long a write waits for another process's, in seconds.
 BUSY_SECONDS = 10.0
@@ -76,7 +76,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             agent TEXT,                     -- name:version
             status TEXT NOT NULL,           -- that of the body, or deleted: what came after it still needs its items
             background INTEGER NOT NULL,    -- 1 where the client did not wait for it
-            streamed INTEGER NOT NULL,      -- 1 where its events can be read again
+            streamed INTEGER NOT NULL DEFAULT 0, -- 1 where its events can be read again
             body TEXT NOT NULL,             -- JSON, the response object
             input TEXT NOT NULL,            -- JSON, its input items, normalised
             thread TEXT NOT NULL,           -- JSON, the scenario's position after this step
@@ -140,26 +140,27 @@ class Store:
 
     def _prepare(self) -> None:
         """Make or check the file, one process at a time: switching to the write-ahead log does not wait for others."""
+        lock = FileLock(self.path.with_name(self.path.name + ".open"))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with FileLock(self.path.with_name(self.path.name + ".open")) as lock:
-                if not lock.acquire(BUSY_SECONDS):
-                    raise self._unusable("another process holds it")
-                self.path.touch(mode=0o600)
-                self.db.execute("PRAGMA journal_mode = WAL")
-                self._migrate(self.db)
+            if not lock.acquire(BUSY_SECONDS):
+                raise self._unusable("another process holds it")
+            self.path.touch(mode=0o600)
+            self.db.execute("PRAGMA journal_mode = WAL")
+            self._migrate(self.db)
         except (OSError, sqlite3.Error) as exc:
             self.close()
             raise self._unusable(str(exc)) from exc
         except InvalidFileError:
             self.close()
             raise
+        finally:
+            lock.release()
 
     def _unusable(self, reason: str) -> InvalidFileError:
         message = f"the embedded service's state cannot be used: {reason}"
         return InvalidFileError(
-            [Finding(str(self.path), 0, 0, "state-file", message)],
-            hint="set AGENTFN_HOME to another folder",
+            [Finding(str(self.path), 0, 0, "state-file", message)], hint="set AGENTFN_HOME to another folder"
         )
 
     def _connect(self) -> sqlite3.Connection:
@@ -231,7 +232,7 @@ class Store:
                 "scenario",
                 "thread",
             ):
-                db.execute(f"DELETE FROM {table}")  # noqa: S608  # names of ours
+                db.execute(f"DELETE FROM {table}")  # names of ours
 
     def thread(self, key: str) -> dict[str, Any]:
         """Return the state of a thread; empty where it has none."""
