@@ -82,7 +82,7 @@ def load_settings(env: Mapping[str, str], cwd: Path, flags: Mapping[str, str | N
         ("AGENTFN_BACKEND", env.get("AGENTFN_BACKEND") or None),
         default="local",
     )
-    if backend.value not in BACKENDS:
+    if backend.value is None or backend.value not in BACKENDS:
         raise UsageError(
             f"there is no backend {backend.value} ({backend.origin})",
             hint=f"one of {', '.join(BACKENDS)}",

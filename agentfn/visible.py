@@ -9,12 +9,13 @@ import re
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]",
 )
+_LAST_LATIN = 0xFF
 #: The start of a GitHub Actions or Azure Pipelines command, which acts at the start of a line, and for Azure anywhere.
 _COMMAND = re.compile(r"^(\s*)(::)(?=[A-Za-z])|(##)(?=\[|vso\[)", re.MULTILINE)
 
 
 def visible(text: str, *, multiline: bool = True) -> str:
-    """Return the text with control characters written as ``\\x1b`` or ``\\u202e`` and CI commands broken up.
+    r"""Return the text with control characters written as ``\x1b`` or ``\u202e`` and CI commands broken up.
 
     Printable text stays as it is; doing it twice changes nothing more. Without `multiline`, line feeds and tabs are
     written out too.
@@ -27,7 +28,7 @@ def visible(text: str, *, multiline: bool = True) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return f"\\x{code:02x}" if code <= _LAST_LATIN else f"\\u{code:04x}"
 
 
 def _broken(match: re.Match[str]) -> str:

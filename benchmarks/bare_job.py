@@ -18,6 +18,7 @@ definition = {"kind": "prompt", "model": "gpt-5-mini", "instructions": "Help.", 
 
 
 def send(method, path, body=None):
+    """Send one request and return its JSON."""
     answer = client.request(method, endpoint + path, json=body)
     answer.raise_for_status()
     return answer.json()

@@ -1,4 +1,4 @@
-"""The services that agentfn talks to. `protocol` is what all of them offer; a further one is a module and a row here."""
+"""The services that agentfn talks to; `protocol` is what all of them offer, a further one is a module and a row here."""
 
 from __future__ import annotations
 

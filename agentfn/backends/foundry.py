@@ -67,12 +67,12 @@ class FoundryBackend:
                 found = self._stamped_version(agent.name, stamp)
                 if found is not None:
                     return found
-                patience.wait(exc.reason, exc.headers, lambda exc=exc: _lost("the agent", exc))  # type: ignore[misc]
+                patience.wait(exc.reason, exc.headers, _lost("the agent", exc))
             except RefusedError as exc:
                 conflicts += 1
                 if exc.reply.status != 409 or conflicts > CONFLICT_TRIES:  # noqa: PLR2004  # HTTP's own number
                     raise translated(exc.reply, self.endpoint, f"creating agent {agent.name}") from exc
-                patience.wait("another writer was faster", {}, lambda exc=exc: exc)  # type: ignore[misc]
+                patience.wait("another writer was faster", {}, exc)
             else:
                 return items.remote_agent(reply.body).ref
 

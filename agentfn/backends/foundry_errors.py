@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentfn.errors import AgentfnError, NegativeError, NotAuthorisedError, PendingError, ServiceError
 
@@ -22,8 +22,9 @@ def translated(reply: Reply, endpoint: str, doing: str, *, sent: tuple[str, ...]
     code = str(error.get("code") or "")
     message = str(error.get("message") or reply.text.strip()[:300] or f"HTTP {reply.status}").strip()
     told = f"{doing}: {message}{_details(error)}{_request(reply)}"
+    refusal = _Refusal(reply, code, message, told, endpoint, sent)
     for find in (_identity, _missing, _calls, _definition, _limits):
-        found = find(reply, code, message, told, endpoint, sent)
+        found = find(refusal)
         if found is not None:
             return found
     hint = "agentfn doctor" if reply.status >= 500 else None  # noqa: PLR2004  # HTTP's own number
@@ -34,6 +35,17 @@ def translated(reply: Reply, endpoint: str, doing: str, *, sent: tuple[str, ...]
         status=reply.status,
         request_id=reply.request_id,
     )
+
+
+class _Refusal(NamedTuple):
+    """A refusal taken apart: `told` is the whole message for the user, `sent` the calls whose outputs were in it."""
+
+    reply: Reply
+    code: str
+    message: str
+    told: str
+    endpoint: str
+    sent: tuple[str, ...]
 
 
 def _innermost(error: dict[str, Any]) -> dict[str, Any]:
@@ -66,15 +78,8 @@ def _request(reply: Reply) -> str:
     return f" [request {reply.request_id}]" if reply.request_id else ""
 
 
-def _identity(
-    reply: Reply,
-    code: str,
-    message: str,
-    told: str,
-    endpoint: str,
-    sent: tuple[str, ...],
-) -> AgentfnError | None:
-    del endpoint, sent
+def _identity(refusal: _Refusal) -> AgentfnError | None:
+    reply, code, message, told, _, _ = refusal
     if code == "preview_feature_required":
         return ServiceError(told, code=code, status=reply.status)
     if reply.status == 401 or (reply.status == 403 and code not in _LIMITS):  # noqa: PLR2004  # HTTP's own numbers
@@ -92,15 +97,8 @@ def _identity(
     return None
 
 
-def _missing(
-    reply: Reply,
-    code: str,
-    message: str,
-    told: str,
-    endpoint: str,
-    sent: tuple[str, ...],
-) -> AgentfnError | None:
-    del sent
+def _missing(refusal: _Refusal) -> AgentfnError | None:
+    reply, code, message, told, endpoint, _ = refusal
     if code == "DeploymentNotFound" or "DeploymentNotFound" in message:
         hint = "set model in the agent file to a deployment of this project, then agentfn create FILE"
         return ServiceError(told, code="deployment_not_found", hint=hint, status=reply.status)
@@ -116,15 +114,8 @@ def _missing(
     return None
 
 
-def _calls(
-    reply: Reply,
-    code: str,
-    message: str,
-    told: str,
-    endpoint: str,
-    sent: tuple[str, ...],
-) -> AgentfnError | None:
-    del endpoint
+def _calls(refusal: _Refusal) -> AgentfnError | None:
+    reply, code, message, told, _, sent = refusal
     if code == "run_expired" or "expired" in message.lower():
         return NegativeError(
             f"{told}; a turn lives ten minutes from the response that asked, waiting included. The output is kept in the"
@@ -155,15 +146,8 @@ def _calls(
     return None
 
 
-def _definition(
-    reply: Reply,
-    code: str,
-    message: str,
-    told: str,
-    endpoint: str,
-    sent: tuple[str, ...],
-) -> AgentfnError | None:
-    del endpoint, sent
+def _definition(refusal: _Refusal) -> AgentfnError | None:
+    reply, code, message, told, _, _ = refusal
     hint = None
     if code == "invalid_function_parameters" or message.startswith("Invalid schema for function"):
         code, hint = "invalid_function_parameters", "agentfn validate FILE names every place"
@@ -180,15 +164,8 @@ def _definition(
     return ServiceError(told, code=code, hint=hint, status=reply.status, request_id=reply.request_id)
 
 
-def _limits(
-    reply: Reply,
-    code: str,
-    message: str,
-    told: str,
-    endpoint: str,
-    sent: tuple[str, ...],
-) -> AgentfnError | None:
-    del message, endpoint, sent
+def _limits(refusal: _Refusal) -> AgentfnError | None:
+    reply, code, _, told, _, _ = refusal
     if code in _LIMITS:
         hint = "check the quota; agentfn cleanup --older-than 1d removes what is left over"
         return ServiceError(told, code=code, hint=hint, status=reply.status, request_id=reply.request_id)

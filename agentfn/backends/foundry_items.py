@@ -190,21 +190,14 @@ def agent_of(item: Item) -> AgentRef | None:
 def entry(item: Item) -> Entry:
     """Return an item as a line of the transcript."""
     kind = str(item.get("type") or "message")
-    common = {"id": item.get("id"), "response_id": response_of(item), "raw": item}
+    line = Entry(kind, "", id=item.get("id"), call_id=item.get("call_id"), response_id=response_of(item), raw=item)
     if kind == "message":
-        who = (
-            "user"
-            if item.get("role") == "user"
-            else "agent"
-            if item.get("role") == "assistant"
-            else str(item.get("role"))
-        )
-        return Entry(who, message_text(item), **common)
+        role = str(item.get("role"))
+        return line._replace(kind="agent" if role == "assistant" else role, text=message_text(item))
     if kind == "function_call":
-        name = str(item.get("name") or "")
-        return Entry("call", arguments_text(item), call_id=item.get("call_id"), function=name, **common)
+        return line._replace(kind="call", text=arguments_text(item), function=str(item.get("name") or ""))
     if kind == "function_call_output":
         output = item.get("output")
         text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-        return Entry("output", text, call_id=item.get("call_id"), **common)
-    return Entry(kind, json.dumps(item, ensure_ascii=False), **common)
+        return line._replace(kind="output", text=text)
+    return line._replace(text=json.dumps(item, ensure_ascii=False))

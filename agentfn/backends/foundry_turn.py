@@ -86,7 +86,7 @@ class TurnClient:
                 found = self._stamped(stamp, patience)
                 if found is not None:
                     return found
-                patience.wait(exc.reason, exc.headers, lambda exc=exc: self._lost(exc))  # type: ignore[misc]
+                patience.wait(exc.reason, exc.headers, self._lost(exc))
             except RefusedError as exc:
                 raise translated(exc.reply, self._endpoint, "opening a conversation") from exc
             else:
@@ -117,7 +117,7 @@ class TurnClient:
                 unknown = exc
             except RefusedError as exc:
                 raise translated(exc.reply, self._endpoint, "asking the agent", sent=sent) from exc
-            patience.wait(unknown.reason, unknown.headers, lambda exc=unknown: self._lost(exc))  # type: ignore[misc]
+            patience.wait(unknown.reason, unknown.headers, self._lost(unknown))
             found = self._items(conversation, patience)
             if found is None:
                 raise NegativeError(f"conversation {conversation} is gone", code="conversation_not_found")
@@ -153,7 +153,8 @@ class TurnClient:
             elif kind == "response.output_item.done":
                 done[event.get("output_index", len(done))] = event.get("item") or {}
             elif kind == "error":
-                error = event.get("error") if isinstance(event.get("error"), dict) else event
+                given = event.get("error")
+                error: Item = given if isinstance(given, dict) else event
                 raise ServiceError(
                     f"the service broke off: {error.get('message')}",
                     code=str(error.get("code") or "error"),
@@ -177,9 +178,9 @@ class TurnClient:
             reply = self._channel.send("GET", f"{_RESPONSES}/{_segment(identity)}", patience=patience, safe=True)
         except RefusedError:
             reply = None
-        if reply is not None and isinstance(reply.body, dict):
-            if call_id in {call.id for call in items.calls_of(reply.body.get("output") or [])}:
-                return step_of(reply.body, reply.service_now)
+        body = reply.body if reply is not None and isinstance(reply.body, dict) else {}
+        if reply is not None and call_id in {call.id for call in items.calls_of(body.get("output") or [])}:
+            return step_of(body, reply.service_now)
         raise ServiceError(
             f"the stream ended before the arguments of {call_id} were complete",
             code="stream_incomplete",

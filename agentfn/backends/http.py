@@ -137,14 +137,14 @@ class Channel:
             except RefusedError as exc:
                 if not is_not_now(exc.reply):
                     raise
-                patience.wait(told_status(exc.reply), exc.reply.headers, lambda exc=exc: exc)  # type: ignore[misc]
+                patience.wait(told_status(exc.reply), exc.reply.headers, exc)
             except UnknownFateError as exc:
                 if not safe:
                     raise
-                patience.wait(exc.reason, exc.headers, lambda exc=exc: self._unreachable(exc.reason))  # type: ignore[misc]
+                patience.wait(exc.reason, exc.headers, self._unreachable(exc.reason))
             except _NOT_SENT as exc:
                 # Nothing went out, so sending it (again) is safe whatever it is.
-                patience.wait(f"cannot reach {self._base}", {}, lambda exc=exc: self._unreachable(str(exc)))  # type: ignore[misc]
+                patience.wait(f"cannot reach {self._base}", {}, self._unreachable(str(exc)))
 
     def stream(self, path: str, *, body: Any, patience: Patience) -> Iterator[tuple[dict[str, Any], float]]:
         """Post a request and yield its events, each with the service's clock at the start of the answer."""
@@ -154,9 +154,9 @@ class Channel:
             except RefusedError as exc:
                 if not is_not_now(exc.reply):
                     raise
-                patience.wait(told_status(exc.reply), exc.reply.headers, lambda exc=exc: exc)  # type: ignore[misc]
+                patience.wait(told_status(exc.reply), exc.reply.headers, exc)
             except _NOT_SENT as exc:
-                patience.wait(f"cannot reach {self._base}", {}, lambda exc=exc: self._unreachable(str(exc)))  # type: ignore[misc]
+                patience.wait(f"cannot reach {self._base}", {}, self._unreachable(str(exc)))
             else:
                 return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import math
 import random
 import time
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ def _number(text: str | None) -> float | None:
         number = float(text) if text is not None else None
     except ValueError:
         return None
-    return number if number is None or (number == number and abs(number) != float("inf")) else None  # noqa: PLR0124  # nan
+    return number if number is not None and math.isfinite(number) else None
 
 
 class Patience:
@@ -66,19 +67,19 @@ class Patience:
         self._retries = 0
         self._waited = 0.0
 
-    def wait(self, reason: str, headers: Mapping[str, str], give_up: Callable[[], Exception]) -> None:
-        """Wait before the next attempt; raise what `give_up` makes where there is none left."""
+    def wait(self, reason: str, headers: Mapping[str, str], last: Exception) -> None:
+        """Wait before the next attempt; raise `last` where there is none left."""
         asked = asked_wait(headers, self._clock())
         if self._retries >= MOST_RETRIES:
-            raise give_up()
+            raise last
         if asked is not None and self._waited + asked > MOST_SECONDS:
             message = f"{reason}; the service asks to wait {asked:g} s, which is longer than agentfn waits"
             raise ServiceError(message, code="throttled", hint=f"try again in {asked:g} s")
         # Jitter goes upwards only: earlier than asked would be refused again.
         seconds = asked if asked is not None else min(_LARGEST, _FIRST * _FACTOR**self._retries)
-        seconds *= 1 + random.random() * 0.1  # noqa: S311  # jitter, no secret
+        seconds *= 1 + random.random() * 0.1
         if self._waited + seconds > MOST_SECONDS * 1.1:
-            raise give_up()
+            raise last
         self._retries += 1
         self._waited += seconds
         self._told(reason, seconds)

@@ -1,4 +1,6 @@
-"""The command line. A command is three parts: options, a call into the core, a render; one small file each::
+"""The command line.
+
+A command is three parts: options, a call into the core, a render; one small file each::
 
     @opt.command
     def show(ctx: AppContext, name: Annotated[str, typer.Argument(help="…")]) -> CommandResult:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agentfn.cli._context import AppContext
     from agentfn.definition.agent import Agent
     from agentfn.journal.ledger import Resource
+    from agentfn.journal.turns import Conversation
     from agentfn.lifecycle.cleanup import CleanUp
     from agentfn.model import AgentRef
     from agentfn.turn.events import Emit
@@ -54,7 +55,7 @@ class Chat:
             if by_file
             else _sessions.ledger_target(ctx, self.ledger, options.target)
         )
-        script = _sessions.local_scenario(ctx, target.agent if target else None, options.scenario, place[0])
+        script = _sessions.local_scenario(target.agent if target else None, options.scenario, place[0])
         self.backend = ctx.backend_at(*place, scenario=script)
         if target is None or (target.agent is None and target.ref is not None):
             target = _sessions.remote_target(self.backend, self.ledger, options.target)
@@ -62,18 +63,8 @@ class Chat:
         handlers = _sessions.handlers_of(ctx, self.agent) if options.run_handlers else {}
         ref = target.ref or self._ensure(own=options.own)
         begun = self._conversation(options.conversation, known, ref)
-        self.session = _sessions.session(
-            ctx,
-            self.backend,
-            begun,
-            self.agent,
-            self.run,
-            emit,
-            handlers=handlers,
-            run_handlers=options.run_handlers,
-            wait=options.wait,
-            stream=options.stream,
-        )
+        how = _sessions.How(self.run, options.run_handlers, options.wait, options.stream)
+        self.session = _sessions.session(ctx, self.backend, begun, self.agent, handlers, emit, how)
 
     def say(self, message: str) -> TurnResult:
         """Run one turn."""
@@ -112,15 +103,15 @@ class Chat:
     def _conversation(
         self,
         named: str | None,
-        known: _sessions.Conversation | None,
+        known: Conversation | None,
         ref: AgentRef,
-    ) -> _sessions.Conversation:
+    ) -> Conversation:
         from agentfn.definition.digest import digest
 
         code = digest(self.agent) if self.agent is not None and self.agent.path is not None else None
         turns = Turns(self._ctx.journal())
         if known is not None:
-            if known.ref != ref[:2]:
+            if (known.agent, known.version) != (ref.name, ref.version):
                 turns.repin(known, ref, code, functions_digest(self.agent))
             return known._replace(agent=ref.name, version=ref.version, digest=code)
         begun = _sessions.new_conversation(self.backend, self.agent, ref, code, self.run)

@@ -49,7 +49,8 @@ def _invoke(argv: list[str]) -> int:
     try:
         result: Any = app(argv or ["--help"], standalone_mode=False, prog_name="agentfn")
     except ClickException as exc:
-        usage = exc.ctx.command_path if getattr(exc, "ctx", None) is not None else "agentfn"
+        context = getattr(exc, "ctx", None)
+        usage = context.command_path if context is not None else "agentfn"
         raise UsageError(exc.format_message(), hint=f"{usage} --help") from exc
     return int(result) if result else ExitCode.OK
 

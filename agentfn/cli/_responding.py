@@ -53,19 +53,15 @@ def respond_to(ctx: AppContext, named: str | None, answers: Answers) -> CommandR
     given = {call: masked(outcome, ctx.masker().mask_json) for call, outcome in given.items()}
     agent = _sessions.definition_of(ctx, conversation)
     story = Story(ctx.console, stream=ctx.console.answers_on_terminal)
-    session = _sessions.session(
-        ctx,
-        backend,
-        conversation,
-        agent,
+    how = _sessions.How(
         conversation.run,
-        story,
-        handlers=_handlers(ctx, agent, conversation) if answers.run else {},
         run_handlers=answers.run or answers.script is not None,
         wait=answers.wait,
         stream=ctx.console.answers_on_terminal,
         ask=not (given or answers.run or answers.script),
     )
+    handlers = _handlers(ctx, agent, conversation) if answers.run else {}
+    session = _sessions.session(ctx, backend, conversation, agent, handlers, story, how)
     if answers.script is not None:
         session.default_handler = _script(ctx, answers.script)
     result = TurnLoop(session).resume(turn, given)

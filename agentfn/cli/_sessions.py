@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.errors import AgentfnError, Finding, InvalidFileError, NegativeError, UsageError
 from agentfn.journal.turns import Conversation, Turns
-from agentfn.turn.session import Nobody, Policy, Session, functions_digest
+from agentfn.turn.session import Answerer, Nobody, Policy, Session, functions_digest
 
 if TYPE_CHECKING:
     from agentfn.backends.protocol import Backend
@@ -89,7 +89,7 @@ def _as_created(ctx: AppContext, agent: Agent, digest: str | None) -> Agent:
     return agent
 
 
-def local_scenario(ctx: AppContext, agent: Agent | None, option: str | None, backend: str) -> Scenario | None:
+def local_scenario(agent: Agent | None, option: str | None, backend: str) -> Scenario | None:
     """Return the scenario for the embedded service: the option's, else the definition's; None for the stand-in."""
     if option is not None:
         if backend != "local":
@@ -195,38 +195,43 @@ def new_conversation(
     )
 
 
+class How(NamedTuple):
+    """How a session runs: for which run of a command, with handlers or without, asking a person where one is there."""
+
+    run: str
+    run_handlers: bool = True
+    wait: float = 10.0
+    stream: bool = False
+    ask: bool = True
+
+
 def session(
     ctx: AppContext,
     backend: Backend,
     conversation: Conversation,
     agent: Agent | None,
-    run: str,
-    emit: Emit,
-    *,
     handlers: dict[str, Handler],
-    run_handlers: bool = True,
-    wait: float = 10.0,
-    stream: bool = False,
-    ask: bool = True,
+    emit: Emit,
+    how: How,
 ) -> Session:
-    """Return a session; a person is asked where one is at the terminal and `ask` allows it."""
-    person = ask and ctx.console.interactive
-    answerer = Nobody()
+    """Return a session; a person is asked where one is at the terminal and `how.ask` allows it."""
+    person = how.ask and ctx.console.interactive
+    answerer: Answerer = Nobody()
     if person:
         from agentfn.cli._prompt import Terminal
 
-        answerer = Terminal(ctx.console)  # type: ignore[assignment]  # another answerer
+        answerer = Terminal(ctx.console)
     return Session(
         backend=backend,
         journal=ctx.journal(),
         conversation=conversation,
         agent=agent,
-        run=run,
+        run=how.run,
         emit=emit,
         handlers=handlers,
         answerer=answerer,
-        policy=Policy(run=run_handlers, tell_problems=not person),
-        stream=stream,
-        wait=wait,
+        policy=Policy(run=how.run_handlers, tell_problems=not person),
+        stream=how.stream,
+        wait=how.wait,
         clock=ctx.clock,
     )

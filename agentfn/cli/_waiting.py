@@ -11,6 +11,8 @@ from agentfn.lifecycle.ensure import new_run
 from agentfn.turn import waiting as core
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agentfn.backends.protocol import Backend
     from agentfn.cli._context import AppContext
     from agentfn.journal.turns import Conversation, Turn
@@ -57,7 +59,7 @@ def _turns(ctx: AppContext, conversation: str | None, *, offline: bool) -> list[
     return [(adopted, turn)] if turn is not None else []
 
 
-def _opener(ctx: AppContext):  # noqa: ANN202  # the callable's type is spelled out where it is used
+def _opener(ctx: AppContext) -> Callable[[Conversation], Backend]:
     def backend_of(conversation: Conversation) -> Backend:
         return ctx.backend_at(conversation.backend, conversation.endpoint)
 

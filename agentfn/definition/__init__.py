@@ -1,0 +1,1 @@
+"""The agent file: what an author wrote, checked with every finding at its place, independent of any service."""

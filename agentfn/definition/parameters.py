@@ -115,7 +115,8 @@ def _strict(part: dict[str, Json], at: Path) -> Iterator[str]:
     if _is_object(part):
         if part.get("additionalProperties") is not False:
             yield f"{place}: strict mode needs additionalProperties: false here"
-        required = part.get("required") if isinstance(part.get("required"), list) else []
+        listed = part.get("required")
+        required = listed if isinstance(listed, list) else []
         for name in part.get("properties") or {}:
             if name not in required:
                 yield (

@@ -206,7 +206,7 @@ class _Reader:
             raise InvalidFileError(self._findings)
 
     def _syntax(self, exc: yaml.MarkedYAMLError) -> None:
-        mark = exc.problem_mark or exc.context_mark
+        mark: Any = exc.problem_mark or exc.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         problem = " ".join(part for part in (exc.context, exc.problem) if part)
         here = self._lines[line - 1] if line <= len(self._lines) else ""
@@ -215,7 +215,8 @@ class _Reader:
             where = "for indentation" if "\t" in indent else "after a value"
             self._fail(line, here.index("\t") + 1, "yaml-tab", f"tab character used {where}; use spaces")
             return
-        first = exc.context_mark.line if exc.context_mark else line - 1
+        context: Any = exc.context_mark
+        first = context.line if context is not None else line - 1
         for number in range(max(0, min(first, line - 1) - 1), min(line, len(self._lines))):
             swallowed = _SWALLOWED.search(self._lines[number])
             if swallowed:
@@ -367,9 +368,9 @@ def resolve(text: str) -> bool | int | float | str | None:
     if _INT.fullmatch(text):
         return int(text) if len(text) < 4000 else text  # noqa: PLR2004  # beyond Python's own limit for digits
     if _OCTAL.fullmatch(text):
-        return int(text[2:], 8)
+        return int(text, 0)
     if _HEX.fullmatch(text):
-        return int(text[2:], 16)
+        return int(text, 0)
     if _FLOAT.fullmatch(text):
         return float(text)
     return text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jsonschema
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError, _WrappedReferencingError
+from jsonschema.exceptions import SchemaError, ValidationError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
@@ -78,7 +78,7 @@ def instance_problems(instance: Json, schema: dict[str, Json] | bool) -> list[Pr
         return list(dict.fromkeys(_problem(error) for error in _leaves(errors)))
     except RecursionError:
         return [Problem((), "the schema or the value is nested too deeply to be checked")]
-    except (SchemaError, _WrappedReferencingError, Unresolvable, re.error) as exc:
+    except (SchemaError, Unresolvable, re.error) as exc:
         return [Problem((), f"the schema cannot be used: {str(exc).splitlines()[0]}")]
 
 
@@ -98,7 +98,8 @@ def _problem(error: ValidationError) -> Problem:
 
 
 def _message(error: ValidationError, place: str) -> str:
-    value, limit = error.instance, error.validator_value
+    value: Any = error.instance
+    limit: Any = error.validator_value
     at = f"{place} " if place else ""
     match error.validator:
         case "type":
@@ -130,8 +131,8 @@ def _message(error: ValidationError, place: str) -> str:
 
 
 def _alternatives(branches: list[Any]) -> str:
-    types = [branch.get("type") for branch in branches if isinstance(branch, dict)]
-    if types and all(isinstance(name, str) for name in types):
+    types = [str(branch["type"]) for branch in branches if isinstance(branch, dict) and "type" in branch]
+    if types and len(types) == len(branches):
         return f"expects {' or '.join(types)}"
     return f"fits none, or more than one, of the {len(branches)} allowed forms"
 

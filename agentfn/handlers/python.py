@@ -29,7 +29,7 @@ REASON = "\x1d"
 def find_python(interpreter: str | None, env: Mapping[str, str]) -> str:
     """Return the Python to use: the named one, else ``python3`` on PATH, else agentfn's own."""
     if interpreter:
-        return os.path.expanduser(interpreter)
+        return str(Path(interpreter).expanduser())
     names = ("python3", "python") if os.name == "posix" else ("python", "py")
     found = next((path for name in names if (path := shutil.which(name, path=env.get("PATH")))), None)
     return found or sys.executable

@@ -85,7 +85,7 @@ def read_outputs(path: Path, rows: Sequence[CallRow]) -> dict[str, Outcome]:
         try:
             row = _row(str(key), rows)
             if row.id in outcomes:
-                raise BadOutput(f"call {row.id} is answered twice")  # noqa: TRY301  # collected with the others
+                raise BadOutput(f"call {row.id} is answered twice")  # collected with the others
             outcomes[row.id] = _outcome(value)
         except BadOutput as exc:
             findings.append(document.finding((key,), "outputs", str(exc)))

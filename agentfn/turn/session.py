@@ -74,7 +74,7 @@ class Session:
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     default_handler: Handler | None = None
     answerer: Answerer = field(default_factory=Nobody)
-    policy: Policy = Policy()
+    policy: Policy = field(default_factory=Policy)
     stream: bool = False
     wait: float = 10.0
     clock: Callable[[], float] = time.time

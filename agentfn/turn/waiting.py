@@ -67,9 +67,9 @@ def open_turns(journal: Journal, backend: str | None = None) -> list[tuple[Conve
     found = []
     for turn in turns.open():
         if backend in (None, turn.backend):
-            for conversation in turns.find_conversation(turn.conversation or ""):
-                if (conversation.backend, conversation.endpoint) == (turn.backend, turn.endpoint):
-                    found.append((conversation, turn))
+            known = turns.find_conversation(turn.conversation or "")
+            here = [c for c in known if (c.backend, c.endpoint) == (turn.backend, turn.endpoint)]
+            found += [(conversation, turn) for conversation in here]
     return found
 
 

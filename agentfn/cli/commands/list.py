@@ -65,21 +65,23 @@ def _add_remote(ctx: AppContext, agents: list[dict[str, Json]], conversations: l
     """Append what only the service knows; nothing of it is agentfn's to delete."""
     backend = ctx.backend()
     owned = {entry["agent"] for entry in agents}
-    for found in backend.agents():
-        if str(found.ref) not in owned:
-            agents.append(
-                {
-                    "agent": str(found.ref),
-                    "name": found.ref.name,
-                    "version": found.ref.version,
-                    "created_at": found.created_at,
-                    "owned": False,
-                },
-            )
+    agents += [
+        {
+            "agent": str(found.ref),
+            "name": found.ref.name,
+            "version": found.ref.version,
+            "created_at": found.created_at,
+            "owned": False,
+        }
+        for found in backend.agents()
+        if str(found.ref) not in owned
+    ]
     known = {entry["conversation"] for entry in conversations}
-    for item in backend.conversations():
-        if item.id not in known:
-            conversations.append({"conversation": item.id, "created_at": item.created_at, "owned": False})
+    conversations += [
+        {"conversation": item.id, "created_at": item.created_at, "owned": False}
+        for item in backend.conversations()
+        if item.id not in known
+    ]
 
 
 def _show(console: Console, agents: list[dict[str, Json]], conversations: list[dict[str, Json]]) -> None:

@@ -17,11 +17,12 @@ from agentfn.journal.turns import Conversation, Turns
 from agentfn.model import AgentRef, Call, Outcome, Stamp, Step, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
 @pytest.fixture
-def journal(tmp_path: Path):
+def journal(tmp_path: Path) -> Iterator[Journal]:
     opened = Journal(tmp_path / "home")
     yield opened
     opened.close()
