@@ -52,6 +52,8 @@ def _invoke(argv: list[str]) -> int:
         context = getattr(exc, "ctx", None)
         usage = context.command_path if context is not None else "agentfn"
         raise UsageError(exc.format_message(), hint=f"{usage} --help") from exc
+    if result == ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt  # typer has turned it into this number
     return int(result) if result else ExitCode.OK
 
 

@@ -59,6 +59,7 @@ def respond_to(ctx: AppContext, named: str | None, answers: Answers) -> CommandR
         wait=answers.wait,
         stream=ctx.console.answers_on_terminal,
         ask=not (given or answers.run or answers.script),
+        unfit=_sessions.unfit_functions(ctx, agent, conversation),
     )
     handlers = _handlers(ctx, agent, conversation) if answers.run else {}
     session = _sessions.session(ctx, backend, conversation, agent, handlers, story, how)
@@ -84,7 +85,7 @@ def _handlers(ctx: AppContext, agent: Agent | None, conversation: Conversation) 
             f"the definition of {conversation.ref} is not known here, so it has no handlers to run",
             hint=f"agentfn respond {conversation.id} --script PATH",
         )
-    return _sessions.fitting_handlers(ctx, agent, conversation)
+    return _sessions.handlers_of(ctx, agent)
 
 
 def _script(ctx: AppContext, path: Path) -> Handler:

@@ -140,15 +140,17 @@ def _cannot_start(agent: Agent, tool: FunctionTool, problem: str) -> AgentfnErro
     return InvalidFileError([place], hint="correct it, or answer by hand: --no-run")
 
 
-def fitting_handlers(ctx: AppContext, agent: Agent, conversation: Conversation) -> dict[str, Handler]:
-    """Return the handlers of a definition that still fit the functions a conversation was begun with."""
+def unfit_functions(ctx: AppContext, agent: Agent | None, conversation: Conversation) -> frozenset[str]:
+    """Return the functions that changed in the file since the conversation began, and say so."""
+    if agent is None:
+        return frozenset()
     now = functions_digest(agent)
     unfit = [name for name, digest in conversation.functions.items() if now.get(name) != digest]
     for name in unfit:
         ctx.console.warn(
-            f"{name} changed or is gone in {agent.path} since {conversation.id} began; its handler is not used",
+            f"{name} changed or is gone in {agent.path} since {conversation.id} began; its handler is not used"
         )
-    return {name: handler for name, handler in handlers_of(ctx, agent).items() if name not in unfit}
+    return frozenset(unfit)
 
 
 def definition_of(ctx: AppContext, conversation: Conversation) -> Agent | None:
@@ -196,13 +198,17 @@ def new_conversation(
 
 
 class How(NamedTuple):
-    """How a session runs: for which run of a command, with handlers or without, asking a person where one is there."""
+    """How a session runs: for which run of a command, with handlers or without, asking a person where one is there.
+
+    `unfit` are functions whose definition changed since the conversation began.
+    """
 
     run: str
     run_handlers: bool = True
     wait: float = 10.0
     stream: bool = False
     ask: bool = True
+    unfit: frozenset[str] = frozenset()
 
 
 def session(
@@ -228,7 +234,8 @@ def session(
         agent=agent,
         run=how.run,
         emit=emit,
-        handlers=handlers,
+        handlers={name: handler for name, handler in handlers.items() if name not in how.unfit},
+        unfit=how.unfit,
         answerer=answerer,
         policy=Policy(run=how.run_handlers, tell_problems=not person),
         stream=how.stream,

@@ -62,7 +62,9 @@ class Session:
     """One conversation, ready for turns.
 
     `agent` is None where only the service knows the agent's functions. `handlers` maps a function to its handler;
-    `default_handler` answers functions that are not in it. `stream` asks for text as it comes.
+    `default_handler` answers functions that are not in it. `unfit` are functions whose definition changed since the
+    conversation began: their calls are not checked against it, and only a person answers them. `stream` asks for text as
+    it comes.
     """
 
     backend: Backend
@@ -73,6 +75,7 @@ class Session:
     emit: Emit
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     default_handler: Handler | None = None
+    unfit: frozenset[str] = frozenset()
     answerer: Answerer = field(default_factory=Nobody)
     policy: Policy = field(default_factory=Policy)
     stream: bool = False

@@ -75,8 +75,8 @@ class Settler:
 
     def _check(self, call: Call) -> tuple[Mapping[str, Json] | None, str | None]:
         agent = self._session.agent
-        if agent is None:
-            # Only the service knows the functions, so only the form of the arguments can be checked.
+        if agent is None or call.function in self._session.unfit:
+            # What the service holds is not known here, so only the form of the arguments can be checked.
             tool = FunctionTool(name=call.function, description=None, parameters={})
             known: tuple[str, ...] = (call.function,)
         else:
