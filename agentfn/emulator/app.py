@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import email.utils
-import json
 import secrets
+import sys
 import time
 import traceback
+from collections import deque
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from agentfn.emulator.control import add_control_routes
 from agentfn.emulator.foundry import add_foundry_routes
 from agentfn.emulator.foundry.errors import foundry_error
-from agentfn.emulator.http import Answer, ApiError, ConnectionCut, Request, Router, read_request
+from agentfn.emulator.http import Answer, ApiError, ConnectionCut, Request, Router, encode, read_request
 from agentfn.emulator.store import Store
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Application", "ConnectionCut"]
 
+#: How many requests are remembered, and how much of each body, in bytes.
+RECENT, RECENT_BODY = 200, 20_000
+
 
 class Application:
     """The service over one state file.
@@ -31,7 +36,7 @@ class Application:
     send; `require_token` answers 401 to a request without credentials. `clock` gives unix seconds, `sleep` waits them.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one keyword a choice of `serve`, and what tests put in place of the machine's
         self,
         store: Path,
         *,
@@ -45,36 +50,54 @@ class Application:
         self.scenario = scenario
         self.loose = loose
         self.sleep = sleep
+        #: What was asked lately, for tests and for whoever wonders; without headers, which hold tokens.
+        self.recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._require_token = require_token
         self._router = Router()
         add_foundry_routes(self._router, self)
         add_control_routes(self._router, self)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Answer one request; a scenario's cut is raised as ConnectionCut."""
+        """Answer one request; a scenario's cut is raised as ConnectionCut, here or while the body is read."""
         identity = secrets.token_hex(16)
-        status, headers = 200, [("X-Request-ID", identity)]
         try:
-            answer = self._answer(read_request(environ, identity))
+            status, answer = self._guarded(environ, identity)
+            headers = [("X-Request-ID", identity), ("Date", email.utils.formatdate(self.store.now(), usegmt=True))]
+        finally:
+            self.store.release()
+        headers += answer.headers
+        if answer.stream is not None:
+            headers += [("Content-Type", "text/event-stream; charset=utf-8"), ("Cache-Control", "no-cache")]
+            start_response(_status_line(status), headers)
+            return answer.stream
+        body = encode(answer.body)
+        headers += [("Content-Type", "application/json; charset=utf-8"), ("Content-Length", str(len(body)))]
+        start_response(_status_line(status), headers)
+        return _half(body) if answer.cut else [body]
+
+    def _guarded(self, environ: dict[str, Any], identity: str) -> tuple[int, Answer]:
+        """Return an answer whatever happens, and note the request."""
+        note: dict[str, Any] = {"id": identity, "method": environ.get("REQUEST_METHOD"), "status": None}
+        self.recent.append(note)
+        try:
+            request = read_request(environ, identity)
+            note |= {"path": "/" + "/".join(request.segments), "query": request.query}
+            note["body"] = request.raw[:RECENT_BODY].decode("utf-8", "replace")
+            status, answer = 200, self._answer(request)
         except ApiError as exc:
-            status, answer = exc.status, Answer(_with_request_id(exc.body, identity))
-            headers += exc.headers.items()
+            error = _with_request_id(exc.body, identity)
+            status, answer = exc.status, Answer(error, headers=tuple(exc.headers.items()))
         except ConnectionCut:
+            note["status"] = "cut"
             raise
         except Exception:  # the last net: a client gets an answer, the log the reason
             if environ.get("agentfn.in_process"):
                 raise  # the caller is agentfn itself, which says what it is: a bug
-            environ["wsgi.errors"].write(traceback.format_exc())
+            log = environ.get("wsgi.errors") or sys.stderr
+            log.write(traceback.format_exc())
             status, answer = 500, Answer(foundry_error("server_error", "the embedded service failed", request=identity))
-        headers += [("Date", email.utils.formatdate(self.store.now(), usegmt=True)), *answer.headers]
-        if answer.stream is not None:
-            headers += [("Content-Type", "text/event-stream; charset=utf-8"), ("Cache-Control", "no-cache")]
-            start_response(f"{status} {_REASON.get(status, 'Status')}", headers)
-            return answer.stream
-        body = json.dumps(answer.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        headers += [("Content-Type", "application/json; charset=utf-8"), ("Content-Length", str(len(body)))]
-        start_response(f"{status} {_REASON.get(status, 'Status')}", headers)
-        return _half(body) if answer.cut else [body]
+        note["status"] = "cut" if answer.cut else status
+        return status, answer
 
     def _answer(self, request: Request) -> Answer:
         found = self._router.find(request.method, request.segments)
@@ -103,19 +126,11 @@ class Application:
         self.store.close()
 
 
-_REASON = {
-    200: "OK",
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    409: "Conflict",
-    413: "Content Too Large",
-    429: "Too Many Requests",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
+def _status_line(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"{status} Status"  # a scenario may invent one
 
 
 def _with_request_id(body: dict[str, Any], identity: str) -> dict[str, Any]:

@@ -41,7 +41,10 @@ class Request(NamedTuple):
             return {}
         try:
             value = json.loads(self.raw.decode("utf-8"))
-        except (UnicodeDecodeError, ValueError, RecursionError) as exc:
+        except UnicodeDecodeError as exc:
+            message = f"the body is not UTF-8: byte 0x{self.raw[exc.start]:02x} at {exc.start}"
+            raise ApiError(400, openai_error(message, code="invalid_json")) from exc
+        except (ValueError, RecursionError) as exc:
             raise ApiError(400, openai_error(f"the body is no JSON: {exc}", code="invalid_json")) from exc
         if not isinstance(value, dict):
             raise ApiError(400, openai_error("the body must be a JSON object", code="invalid_json"))
@@ -77,14 +80,33 @@ def read_request(environ: dict[str, Any], identity: str) -> Request:
     else:
         decoded = environ.get("PATH_INFO", "").encode("latin-1").decode("utf-8", "replace")
         segments = tuple(part for part in decoded.split("/") if part)
-    length = environ.get("CONTENT_LENGTH") or "0"
-    size = int(length) if length.isdigit() else 0
-    if size > LARGEST_BODY:
-        raise ApiError(413, openai_error(f"the body has {size} bytes, the limit is {LARGEST_BODY}"))
-    body = environ["wsgi.input"].read(size) if size else b""
+    body = _read_body(environ)
     headers = {name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")}
     query = dict(parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
     return Request(environ["REQUEST_METHOD"], segments, query, headers, body, identity)
+
+
+def _read_body(environ: dict[str, Any]) -> bytes:
+    length = environ.get("CONTENT_LENGTH") or ""
+    if length:
+        if not (length.isascii() and length.isdecimal()):
+            raise ApiError(400, openai_error(f"Content-Length {length!r} is no number"))
+        size = int(length)
+    else:
+        # A server that takes a chunked body apart says so; how long it is shows only at its end.
+        size = LARGEST_BODY + 1 if environ.get("wsgi.input_terminated") else 0
+    body: bytes = environ["wsgi.input"].read(size) if size <= LARGEST_BODY or not length else b""
+    if len(body) > LARGEST_BODY or (length and size > LARGEST_BODY):
+        raise ApiError(413, openai_error(f"the body is larger than {LARGEST_BODY} bytes", code="content_too_large"))
+    return body
+
+
+def encode(value: Any) -> bytes:
+    """Return JSON as it goes out: UTF-8, and escapes only where a lone surrogate leaves no other way."""
+    try:
+        return json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value).encode("ascii")
 
 
 class Router:

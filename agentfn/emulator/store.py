@@ -10,14 +10,14 @@ import json
 import sqlite3
 import threading
 from contextlib import contextmanager
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agentfn.errors import Finding, InvalidFileError
 from agentfn.locks import FileLock
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 #: How long a write waits for another process's, in seconds.
 BUSY_SECONDS = 10.0
@@ -76,7 +76,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             agent TEXT,                     -- name:version
             status TEXT NOT NULL,           -- that of the body, or deleted: what came after it still needs its items
             background INTEGER NOT NULL,    -- 1 where the client did not wait for it
-            streamed INTEGER NOT NULL DEFAULT 0, -- 1 where its events can be read again
+            streamed INTEGER NOT NULL,      -- 1 where its events can be read again
             body TEXT NOT NULL,             -- JSON, the response object
             input TEXT NOT NULL,            -- JSON, its input items, normalised
             thread TEXT NOT NULL,           -- JSON, the scenario's position after this step
@@ -88,7 +88,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """
         CREATE TABLE scenario (
             digest TEXT PRIMARY KEY,
-            steps TEXT NOT NULL             -- JSON, as the author wrote them
+            steps TEXT NOT NULL,            -- JSON, as the author wrote them
+            source TEXT NOT NULL            -- the file it was read from, for messages
         ) STRICT
         """,
         """

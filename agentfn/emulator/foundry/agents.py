@@ -8,7 +8,9 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentfn.emulator.foundry.errors import foundry_error, invalid, not_found, payload
+from agentfn.emulator.foundry.definition import definition_of
+from agentfn.emulator.foundry.errors import foundry_error, invalid, not_found
+from agentfn.emulator.foundry.limits import metadata_of
 from agentfn.emulator.foundry.paging import page
 from agentfn.emulator.http import Answer, ApiError, Request
 
@@ -22,7 +24,7 @@ _NAME_RULE = (
     "Must start and end with alphanumeric characters, can contain hyphens in the middle,"
     " and must not exceed 63 characters."
 )
-_MOST_TOOLS, _MOST_PAIRS, _DESCRIPTION = 128, 16, 512
+_MOST_VERSIONS, _DESCRIPTION = 1000, 512
 
 Route = tuple[str, str, Callable[..., Answer]]
 
@@ -70,7 +72,7 @@ class Agents:
         """Return the plane's routes."""
         table: list[Route] = [
             ("POST", "agents", self.create),
-            ("GET", "agents", self.list),
+            ("GET", "agents", self.index),
             ("POST", "agents/{}", self.update),
             ("GET", "agents/{}", self.get),
             ("DELETE", "agents/{}", self.delete),
@@ -94,7 +96,7 @@ class Agents:
         """Create an agent by its name in the body; an existing one is a conflict unless loose (foundry.md §2.6)."""
         body = request.json()
         name = _require_name(body.get("name"))
-        definition = _definition(body)
+        definition = definition_of(body)
         with self._store.writing() as db:
             if self._find(name) and not self._app.loose:
                 message = "The resource already exists or was modified concurrently. Please retry."
@@ -105,13 +107,13 @@ class Agents:
     def update(self, request: Request, name: str) -> Answer:
         """Make a new version only where something changed (foundry.md §2.1)."""
         body = request.json()
-        definition = _definition(body)
+        definition = definition_of(body)
         with self._store.writing() as db:
             versions = self._find(name)
             if not versions:
                 raise not_found(f"Agent {name} doesn't exist")
             latest = versions[-1]
-            now = (definition, body.get("description") or "", _metadata(body))
+            now = (definition, _description(body), metadata_of(body))
             if now != (latest.definition, latest.description, latest.metadata):
                 self._insert(db, name, body, definition)
         return Answer(self._agent(name))
@@ -120,7 +122,7 @@ class Agents:
         """Make the next version; the first one creates the agent."""
         body = request.json()
         _require_name(name)
-        definition = _definition(body)
+        definition = definition_of(body)
         with self._store.writing() as db:
             version = self._insert(db, name, body, definition)
         return Answer(version.show())
@@ -130,7 +132,7 @@ class Agents:
         del request
         return Answer(self._agent(name))
 
-    def list(self, request: Request) -> Answer:
+    def index(self, request: Request) -> Answer:
         """List agents; entries lack `agent_endpoint` (foundry.md §2.5)."""
         names = [row[0] for row in self._store.rows("SELECT name FROM agent ORDER BY rowid")]
         kind = request.query.get("kind")
@@ -187,12 +189,18 @@ class Agents:
         return found
 
     def _find(self, name: str) -> list[Version]:
+        """Return an agent's versions, oldest first; none where there is no such agent."""
+        if not _NAME.fullmatch(name):
+            return []
         rows = self._store.rows(
             "SELECT a.guid, a.name, v.version, v.created_at, v.description, v.metadata, v.definition"
             " FROM agent a JOIN agent_version v ON v.guid = a.guid WHERE a.folded = ? ORDER BY v.version",
             name.casefold(),
         )
-        return [Version(*row[:5], json.loads(row[5]), json.loads(row[6])) for row in rows]
+        return [
+            Version(guid, shown, number, created_at, description, json.loads(metadata), json.loads(definition))
+            for guid, shown, number, created_at, description, metadata, definition in rows
+        ]
 
     def _agent(self, name: str) -> dict[str, Any]:
         versions = self._find(name)
@@ -207,9 +215,7 @@ class Agents:
         return _show_agent(versions) | {"agent_endpoint": endpoint}
 
     def _insert(self, db: sqlite3.Connection, name: str, body: dict[str, Any], definition: dict[str, Any]) -> Version:
-        metadata, description = _metadata(body), body.get("description") or ""
-        if not isinstance(description, str) or len(description) > _DESCRIPTION:
-            raise invalid(f"description must be a text of at most {_DESCRIPTION} characters", param="description")
+        metadata, description = metadata_of(body), _description(body)
         row = self._store.one("SELECT guid, name, next_version FROM agent WHERE folded = ?", name.casefold())
         guid, shown, number = row or (str(uuid.uuid4()), name, 1)
         db.execute(
@@ -217,6 +223,9 @@ class Agents:
             " ON CONFLICT (guid) DO UPDATE SET next_version = excluded.next_version",
             (guid, shown, name.casefold(), number + 1),
         )
+        if db.execute("SELECT count(*) FROM agent_version WHERE guid = ?", (guid,)).fetchone()[0] >= _MOST_VERSIONS:
+            message = f"An agent has at most {_MOST_VERSIONS} versions; delete some."
+            raise ApiError(400, foundry_error("UserError", message))
         now = int(self._store.now())
         db.execute(
             "INSERT INTO agent_version (guid, version, created_at, description, metadata, definition)"
@@ -237,43 +246,10 @@ def _require_name(name: Any) -> str:
     return name
 
 
-def _metadata(body: dict[str, Any]) -> dict[str, str]:
-    metadata = body.get("metadata") or {}
-    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-        raise invalid("metadata must be an object of texts", param="metadata")
-    if len(metadata) > _MOST_PAIRS or any(len(k) > 64 or len(v) > 512 for k, v in metadata.items()):  # noqa: PLR2004  # foundry.md §8
-        raise invalid("metadata: at most 16 pairs, keys of 64 and values of 512 characters", param="metadata")
-    return metadata
-
-
-def _definition(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the definition as it is echoed: only what was set, `kind` first (foundry.md §2.5)."""
-    given = body.get("definition")
-    if not isinstance(given, dict):
-        raise payload("definition is required", param="/definition")
-    if given.get("kind") != "prompt":
-        if not isinstance(given.get("kind"), str):
-            raise payload("definition.kind is required", param="/definition/kind")
-        message = "This kind of agent is a preview; the embedded service has prompt agents only."
-        raise ApiError(403, foundry_error("preview_feature_required", message, param="Foundry-Features"))
-    if not isinstance(given.get("model"), str) or not given["model"]:
-        raise payload("definition.model is required", param="/definition/model")
-    definition = {"kind": "prompt"} | {key: value for key, value in given.items() if value is not None}
-    tools = definition.get("tools", [])
-    if not isinstance(tools, list) or not all(isinstance(tool, dict) and "type" in tool for tool in tools):
-        raise payload("definition.tools must be an array of objects with a type", param="/definition/tools")
-    if len(tools) > _MOST_TOOLS:
-        raise ApiError(400, foundry_error("tool_limit_exceeded", f"{len(tools)} tools, the limit is {_MOST_TOOLS}"))
-    if "tools" in definition:
-        definition["tools"] = [_tool(tool, index) for index, tool in enumerate(tools)]
-    return definition
-
-
-def _tool(tool: dict[str, Any], index: int) -> dict[str, Any]:
-    if tool["type"] != "function":
-        return tool
-    name = tool.get("name")
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", name):
-        raise payload("a function's name has 1 to 128 of A-Za-z0-9_-", param=f"/definition/tools/{index}/name")
-    # An empty schema is echoed as that of an object without properties (foundry.md §2.4).
-    return tool | {"parameters": tool.get("parameters") or {"type": "object", "properties": {}}}
+def _description(body: dict[str, Any]) -> str:
+    description = body.get("description") or ""
+    if not isinstance(description, str) or len(description) > _DESCRIPTION:
+        raise invalid(f"description must be a string of at most {_DESCRIPTION} characters", param="description")
+    if any("\ud800" <= character <= "\udfff" for character in description):
+        raise invalid("description holds half of a surrogate pair", param="description")
+    return description

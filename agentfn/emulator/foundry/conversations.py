@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
 from agentfn.emulator.foundry.errors import foundry_error, invalid, not_found
 from agentfn.emulator.foundry.ids import CONVERSATION_ID, new_id, partition, partition_of
 from agentfn.emulator.foundry.items import Item, normalise, require_few
+from agentfn.emulator.foundry.limits import metadata_of
 from agentfn.emulator.foundry.paging import page
 from agentfn.emulator.http import Answer, ApiError, Request
+from agentfn.locks import FileLock
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,7 +32,7 @@ class Conversations:
         """Return the routes."""
         return [
             ("POST", "conversations", self.create),
-            ("GET", "conversations", self.list),
+            ("GET", "conversations", self.index),
             ("GET", "conversations/{}", self.get),
             ("POST", "conversations/{}", self.update),
             ("DELETE", "conversations/{}", self.delete),
@@ -46,7 +49,7 @@ class Conversations:
         key = partition()
         identity = new_id("conv", key)
         items = normalise(body.get("items"), key, param="items")
-        metadata = _metadata(body)
+        metadata = metadata_of(body)
         with self._store.writing() as db:
             db.execute(
                 "INSERT INTO conversation (id, created_at, metadata) VALUES (?, ?, ?)",
@@ -55,7 +58,7 @@ class Conversations:
             append(db, identity, items)
         return Answer(self._show(identity))
 
-    def list(self, request: Request) -> Answer:
+    def index(self, request: Request) -> Answer:
         """List conversations (Foundry only)."""
         rows = self._store.rows("SELECT id, agent FROM conversation ORDER BY created_at, rowid")
         name, version = request.query.get("agent_name"), request.query.get("agent_id")
@@ -74,7 +77,7 @@ class Conversations:
     def update(self, request: Request, identity: str) -> Answer:
         """Replace a conversation's metadata."""
         self.require(identity)
-        metadata = _metadata(request.json())
+        metadata = metadata_of(request.json())
         with self._store.writing() as db:
             db.execute("UPDATE conversation SET metadata = ? WHERE id = ?", (json.dumps(metadata), identity))
         return Answer(self._show(identity))
@@ -86,6 +89,9 @@ class Conversations:
         with self._store.writing() as db:
             db.execute("DELETE FROM conversation WHERE id = ?", (identity,))
             db.execute("DELETE FROM thread WHERE key = ?", (identity,))
+        # Nobody can come back for it: a request that waits for the lock finds the conversation gone.
+        with contextlib.suppress(OSError):  # where an open file cannot be removed, it stays
+            self.lock(identity).path.unlink()
         return Answer({"object": "conversation.deleted", "deleted": True, "id": identity})
 
     def add_items(self, request: Request, identity: str) -> Answer:
@@ -132,6 +138,10 @@ class Conversations:
         rows = self._store.rows("SELECT data FROM item WHERE conversation = ? ORDER BY position", identity)
         return [json.loads(row[0]) for row in rows]
 
+    def lock(self, identity: str) -> FileLock:
+        """Return the lock of a conversation (not yet held); it dies with its holder."""
+        return FileLock(self._store.path.with_name(self._store.path.name + ".locks") / identity)
+
     def require(self, identity: str) -> None:
         """Refuse an id that is malformed or unknown (foundry.md §3, §5.2)."""
         if not CONVERSATION_ID.fullmatch(identity):
@@ -158,10 +168,3 @@ def append(db: sqlite3.Connection, conversation: str, items: Iterable[Item]) -> 
         "INSERT INTO item (id, conversation, data) VALUES (?, ?, ?)",
         [(item["id"], conversation, json.dumps(item)) for item in items],
     )
-
-
-def _metadata(body: dict[str, Any]) -> dict[str, str]:
-    metadata = body.get("metadata") or {}
-    if not isinstance(metadata, dict) or len(metadata) > 16:  # noqa: PLR2004  # foundry.md §8
-        raise invalid("metadata must be an object of at most 16 pairs", param="metadata")
-    return metadata

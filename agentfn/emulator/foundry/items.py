@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from agentfn.emulator.foundry.errors import payload
@@ -45,24 +44,45 @@ def require_few(items: Any) -> None:
 
 
 def _item(item: Item, partition: str, param: str) -> Item:
-    kind = item.get("type", "message")
-    stored = {"type": kind} | item | {"id": new_id(_PREFIX.get(kind, "item"), partition), "status": "completed"}
+    kind = item.get("type") or "message"
+    if not isinstance(kind, str):
+        raise ApiError(400, openai_error(f"Invalid type for '{param}.type': expected a string.", param=f"{param}.type"))
+    stored: Item = {"type": kind} | item | {"id": new_id(_PREFIX.get(kind, "item"), partition), "status": "completed"}
+    stored["type"] = kind
     if kind == "message":
-        content = item.get("content")
-        if isinstance(content, str):
-            part = "output_text" if item.get("role") == "assistant" else "input_text"
-            stored["content"] = [{"type": part, "text": content}]
-        elif not isinstance(content, list):
-            raise ApiError(400, openai_error(f"{param}: content must be a text or an array", param=param))
-        if "role" not in item:
-            raise ApiError(400, openai_error(f"Missing required parameter: '{param}.role'.", param=f"{param}.role"))
-    if kind == "function_call_output":
-        if not isinstance(item.get("call_id"), str):
-            raise ApiError(400, openai_error(f"Missing required parameter: '{param}.call_id'.", param=param))
-        if not isinstance(item.get("output"), (str, list)):
-            # An output that is left out or null is no output; real engines say so too.
-            raise ApiError(400, openai_error(f"Missing required parameter: '{param}.output'.", param=param))
+        _require(item, "role", str, param)
+        _require(item, "content", (str, list), param)
+        stored["content"] = _content(item, f"{param}.content")
+    elif kind == "function_call":
+        for field in ("call_id", "name", "arguments"):
+            _require(item, field, str, param)
+    elif kind == "function_call_output":
+        _require(item, "call_id", str, param)
+        # An output that is left out or null is no output; real engines say so too.
+        _require(item, "output", (str, list), param)
     return stored
+
+
+def _require(item: Item, field: str, kinds: type | tuple[type, ...], param: str) -> None:
+    at = f"{param}.{field}"
+    if item.get(field) is None:
+        raise ApiError(
+            400, openai_error(f"Missing required parameter: '{at}'.", param=at, code="missing_required_parameter")
+        )
+    if not isinstance(item[field], kinds):
+        raise ApiError(400, openai_error(f"Invalid type for '{at}'.", param=at, code="invalid_type"))
+
+
+def _content(item: Item, param: str) -> list[Item]:
+    """Return a message's content as parts (foundry.md §3)."""
+    content = item["content"]
+    if isinstance(content, str):
+        return [{"type": "output_text" if item["role"] == "assistant" else "input_text", "text": content}]
+    for index, part in enumerate(content):
+        if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+            at = f"{param}[{index}]"
+            raise ApiError(400, openai_error(f"'{at}' must be an object with a type.", param=at, code="invalid_type"))
+    return list(content)
 
 
 def message_text(item: Item) -> str:
@@ -81,14 +101,15 @@ def output_text(item: Item) -> str:
     return "\n".join(str(part.get("text", "")) for part in output or [] if isinstance(part, dict))
 
 
-def pending_calls(items: Iterable[Item]) -> list[Item]:
-    """Return the function calls that have no output."""
-    listed = list(items)
-    answered = {item["call_id"] for item in listed if item["type"] == "function_call_output"}
-    return [item for item in listed if item["type"] == "function_call" and item["call_id"] not in answered]
+def waiting_calls(items: Iterable[Item]) -> dict[str, Item]:
+    """Return the function calls that have no output, by call id, in order.
 
-
-def load(text: str) -> list[Item]:
-    """Return stored items."""
-    items: list[Item] = json.loads(text)
-    return items
+    Order decides: an id that came back in a later turn waits again, though an earlier call of that id was answered.
+    """
+    waiting: dict[str, Item] = {}
+    for item in items:
+        if item["type"] == "function_call":
+            waiting[item["call_id"]] = item
+        elif item["type"] == "function_call_output":
+            waiting.pop(item["call_id"], None)
+    return waiting

@@ -1,4 +1,4 @@
-"""Pages of a list (foundry.md §2.5, §3): newest first by default, exclusive cursors, an unknown cursor is an empty page."""
+"""Pages of a list (foundry.md §2.5, §3): newest first by default; a cursor is exclusive, an unknown one ends it."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def page(
 
 def _limit(request: Request) -> int:
     text = request.query.get("limit", "20")
-    if not text.isdigit() or not 1 <= int(text) <= LARGEST_PAGE:
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= LARGEST_PAGE:
         raise invalid(f"limit must be between 1 and {LARGEST_PAGE}, got {text}", param="limit")
     return int(text)

@@ -5,33 +5,24 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agentfn.emulator.foundry.errors import foundry_error, payload
-from agentfn.emulator.foundry.ids import partition, partition_of
-from agentfn.emulator.foundry.items import Item, load, normalise
+from agentfn.emulator.foundry.asked import Asking
+from agentfn.emulator.foundry.checks import check_types, conversation_of
+from agentfn.emulator.foundry.errors import invalid
 from agentfn.emulator.foundry.paging import page
-from agentfn.emulator.foundry.stream import EventStream, events_of
-from agentfn.emulator.foundry.strict import require_strict
-from agentfn.emulator.foundry.turn import Asked, ModelStep, first_thread, not_allowed, require_answered
+from agentfn.emulator.foundry.stream import Event, EventStream, events_of
+from agentfn.emulator.foundry.turn import RUNNING, ModelStep, settle
 from agentfn.emulator.http import Answer, ApiError, ConnectionCut, Request, openai_error
-from agentfn.locks import FileLock
 
 if TYPE_CHECKING:
     from agentfn.emulator.app import Application
-    from agentfn.emulator.foundry.agents import Agents, Route, Version
+    from agentfn.emulator.foundry.agents import Agents, Route
     from agentfn.emulator.foundry.conversations import Conversations
+    from agentfn.locks import FileLock
 
-_NOT_WITH_AGENT = (
-    "model",
-    "instructions",
-    "tools",
-    "tool_choice",
-    "temperature",
-    "top_p",
-    "text",
-    "reasoning",
-)
 #: How long a second request waits for the first one on a conversation, in seconds; then it is told to come back.
 LOCK_SECONDS = 0.2
+#: How long a stream that has nothing to say stays silent at a time, in seconds.
+SLICE_SECONDS = 1.0
 
 
 class Responses:
@@ -40,14 +31,14 @@ class Responses:
     def __init__(self, app: Application, agents: Agents, conversations: Conversations) -> None:
         self._app = app
         self._store = app.store
-        self._agents = agents
         self._conversations = conversations
+        self._asking = Asking(app.store, agents, conversations, loose=app.loose)
 
     def routes(self) -> list[Route]:
         """Return the routes."""
         return [
             ("POST", "responses", self.create),
-            ("GET", "responses", self.list),
+            ("GET", "responses", self.index),
             ("GET", "responses/{}", self.get),
             ("DELETE", "responses/{}", self.delete),
             ("POST", "responses/{}/cancel", self.cancel),
@@ -57,158 +48,130 @@ class Responses:
     def create(self, request: Request) -> Answer:
         """Run one model step."""
         body = request.json()
-        lock = self._lock(_conversation_of(body))
+        check_types(body)
+        conversation = conversation_of(body)
+        lock = self._lock(conversation)
         try:
-            asked = self._asked(body)
-            if body.get("background"):
-                return self._queue(asked)
-            step = ModelStep(self._app, asked)
-            headers = (("x-agentfn-model", "scenario" if self._app.scenario else "stand-in"),)
-            if step.reply.delay and not body.get("stream"):
-                self._app.sleep(step.reply.delay)
-            step.faults()
-            if body.get("stream"):
+            step = ModelStep(self._app, self._asking.read(body, conversation))
+            if step.is_fault or step.reply.cut == "after":
+                return self._break_off(step)
+            if step.asked.background:
+                return self._queue(step)
+            if step.asked.streamed:
                 held, lock = lock, None
-                return Answer(stream=self._stream(step, held), headers=headers)
-            answer = step.commit()
-            if step.reply.cut == "after":
-                raise ConnectionCut
-            return Answer(answer, headers=headers, cut=step.reply.cut == "mid")
+                return Answer(stream=self._stream(step, held), headers=step.headers)
+            self._app.sleep(step.reply.delay)
+            return Answer(step.commit(), headers=step.headers, cut=step.reply.cut == "mid")
         finally:
             if lock is not None:
                 lock.release()
 
+    def _break_off(self, step: ModelStep) -> Answer:
+        """Play a fault: before anything is stored, or after everything was; not a byte of an answer is sent."""
+        self._app.sleep(step.reply.delay)
+        if step.is_fault:
+            raise step.fail()
+        if step.asked.background:
+            step.queue()
+        else:
+            step.commit()
+        raise ConnectionCut
+
     def _stream(self, step: ModelStep, lock: FileLock | None) -> EventStream:
-        def work() -> list[dict[str, Any]]:
-            if step.reply.delay:
-                self._app.sleep(step.reply.delay)
-            return events_of(step.commit())
+        """Return the events of a step that is committed while they are read; who leaves earlier cancels it."""
+        left = [step.reply.delay]
 
-        return EventStream(work, cut=step.reply.cut, done=lock.release if lock else lambda: None)
+        def release() -> None:
+            self._store.release()
+            if lock is not None:
+                lock.release()
 
-    def _queue(self, asked: Asked) -> Answer:
-        """Keep a background response; whoever looks at it first runs its step, so that no thread has to live."""
-        if not asked.stored:
-            error = openai_error("background needs store to be true", param="background", code="unsupported_parameter")
-            raise ApiError(400, error)
-        step = ModelStep(self._app, asked)
-        step.faults()
-        answer = step.commit()
-        if asked.body.get("stream"):
-            return Answer(stream=EventStream(lambda: events_of(answer), cut=step.reply.cut))
-        # The step is done, but the client is told what a real service would: that it is queued.
-        queued = {**answer, "status": "queued", "output": [], "completed_at": None}
-        queued.pop("usage", None)
-        with self._store.writing() as db:
-            db.execute("UPDATE response SET status = 'queued' WHERE id = ?", (answer["id"],))
-        return Answer(queued)
+        def work() -> list[Event] | None:
+            if left[0] > 0:
+                now = min(SLICE_SECONDS, left[0])
+                left[0] -= now
+                self._app.sleep(now)
+                return None if left[0] > 0 else work()
+            try:
+                return events_of(step.commit())[2:]
+            finally:
+                release()  # whoever reads the last event may ask again at once
+
+        return EventStream(work, first=events_of(step.opened)[:2], cut=step.reply.cut == "mid", done=release)
+
+    def _queue(self, step: ModelStep) -> Answer:
+        body = step.queue()
+        if step.asked.streamed:
+            return Answer(stream=self._replay(body["id"], cut=step.reply.cut == "mid"), headers=step.headers)
+        return Answer(body, headers=step.headers, cut=step.reply.cut == "mid")
+
+    def _replay(self, identity: str, *, after: int = -1, cut: bool = False) -> EventStream:
+        """Return a background response's events behind the one of that number, waiting for those to come."""
+
+        def later(events: list[Event]) -> list[Event]:
+            return [event for event in events if event["sequence_number"] > after]
+
+        def work() -> list[Event] | None:
+            try:
+                settle(self._store, identity)
+                status, body, due = self._row(identity, "status, body, due")
+                if status in RUNNING:
+                    self._app.sleep(max(0.0, min(SLICE_SECONDS, due - self._store.now())))
+                    return None
+                return later(events_of(json.loads(body))[2:])
+            finally:
+                self._store.release()
+
+        (body,) = self._row(identity, "body")
+        return EventStream(work, first=later(events_of(json.loads(body))[:2]), cut=cut, done=self._store.release)
 
     def _lock(self, conversation: str | None) -> FileLock | None:
         """Hold the conversation; two runs at once are told so (foundry.md §5.2)."""
         if conversation is None:
             return None
         self._conversations.require(conversation)
-        lock = FileLock(self._store.path.with_name(self._store.path.name + ".locks") / conversation)
+        lock = self._conversations.lock(conversation)
         if lock.acquire(LOCK_SECONDS):
-            return lock
+            if not self._is_running(conversation):
+                return lock
+            lock.release()
         message = "Another process is currently operating on this conversation. Please retry in a few seconds."
         raise ApiError(400, openai_error(message, param="conversation", code="conversation_locked"))
 
-    def _asked(self, body: dict[str, Any]) -> Asked:
-        agent = self._agent(body)
-        conversation, previous = _conversation_of(body), body.get("previous_response_id")
-        if conversation is not None and previous is not None:
-            # The service's own words are not recorded (foundry.md §4.3).
-            message = "conversation and previous_response_id exclude each other; send one of them."
-            raise ApiError(400, openai_error(message, param="previous_response_id"))
-        history: list[Item] = []
-        parent: dict[str, Any] = {}
-        if conversation is not None:
-            history = self._conversations.items(conversation)
-            key = partition_of(conversation)
-        elif previous is not None:
-            history, parent = self._chain(str(previous))
-            key = partition_of(str(previous))
-        else:
-            key = partition()
-        given = normalise(body.get("input"), key)
-        require_answered(self._store, history, given)
-        asked = Asked(
-            body=body,
-            agent=agent,
-            conversation=conversation,
-            previous=previous,
-            partition=key,
-            history=history,
-            given=given,
-            thread=conversation
-            or (f"after:{previous}" if previous else first_thread(agent.id if agent else "", given)),
-            parent=parent,
-        )
-        require_strict(asked.tools)
-        return asked
+    def _is_running(self, conversation: str) -> bool:
+        """Tell whether a background response still has the conversation."""
+        sql = f"SELECT id FROM response WHERE conversation = ? AND status IN {RUNNING}"
+        for (identity,) in self._store.rows(sql, conversation):
+            settle(self._store, identity)
+        return self._store.one(sql, conversation) is not None
 
-    def _agent(self, body: dict[str, Any]) -> Version | None:
-        if "agent" in body and not (self._app.loose and "agent_reference" not in body):
-            message = "The 'agent' property is deprecated. Use 'agent_reference' instead."
-            raise payload(message, param="agent")
-        reference = body.get("agent_reference", body.get("agent"))
-        if reference is None:
-            if not body.get("model"):
-                raise ApiError(400, openai_error("Missing required parameter: 'model'.", param="model"))
-            return None
-        if not isinstance(reference, dict) or reference.get("type") != "agent_reference":
-            raise payload("agent_reference.type must be 'agent_reference'", param="agent_reference.type")
-        extra = [field for field in _NOT_WITH_AGENT if body.get(field) is not None]
-        if extra:
-            raise not_allowed(extra)
-        version = reference.get("version")
-        return self._agents.require(str(reference.get("name")), None if version is None else str(version))
-
-    def _chain(self, previous: str) -> tuple[list[Item], dict[str, Any]]:
-        """Return the items that lead to a response, oldest first, and its scenario position."""
-        items: list[list[Item]] = []
-        state: dict[str, Any] | None = None
-        identity: str | None = previous
-        while identity is not None:
-            row = self._store.one("SELECT previous, input, body, thread, status FROM response WHERE id = ?", identity)
-            if row is None or row[4] == "deleted":
-                message = f"Previous response with id '{identity}' not found."
-                error = openai_error(message, param="previous_response_id", code="previous_response_not_found")
-                raise ApiError(400, error)
-            if state is None:
-                state = json.loads(row[3])
-            items.append([*load(row[1]), *json.loads(row[2])["output"]])
-            identity = row[0]
-        return [item for group in reversed(items) for item in group], state or {}
+    def _row(self, identity: str, columns: str) -> tuple[Any, ...]:
+        row = self._store.one(f"SELECT {columns} FROM response WHERE id = ? AND status <> 'deleted'", identity)
+        if row is None:
+            # Also after a deletion: recordings of both 400 and 404 exist (foundry.md §4.7); the newer one counts.
+            raise ApiError(404, openai_error(f"Response with id '{identity}' not found."))
+        return row
 
     def get(self, request: Request, identity: str) -> Answer:
-        """Return a response; looking at a queued one finishes it."""
-        row = self._store.one("SELECT status, body, background FROM response WHERE id = ?", identity)
-        if row is None:
-            raise _unknown(identity)
-        if row[0] == "deleted":
-            error = foundry_error("bad_request", f"Response with id '{identity}' not found/deleted.")
-            raise ApiError(400, error)
-        if row[0] == "queued":
-            with self._store.writing() as db:
-                db.execute("UPDATE response SET status = 'done' WHERE id = ? AND status = 'queued'", (identity,))
-        body = json.loads(row[1])
-        if request.query.get("stream") == "true":
-            if not row[2]:
-                message = "Only a background response can be streamed again."
-                raise ApiError(400, openai_error(message, param="stream"))
-            after = request.query.get("starting_after", "-1")
-            events = [e for e in events_of(body) if e["sequence_number"] > int(after)]
-            return Answer(stream=EventStream(lambda: events))
-        return Answer(body)
+        """Return a response, or its events again; looking at a queued one moves it on."""
+        settle(self._store, identity)
+        body, background, streamed = self._row(identity, "body, background, streamed")
+        if request.query.get("stream") != "true":
+            return Answer(json.loads(body))
+        if not (background and streamed):
+            message = "Only a response that was created with background, stream and store can be streamed again."
+            raise ApiError(400, openai_error(message, param="stream"))
+        after = request.query.get("starting_after", "-1")
+        if not after.removeprefix("-").isdecimal():
+            raise invalid(f"starting_after must be a number, got {after}", param="starting_after")
+        return Answer(stream=self._replay(identity, after=int(after)))
 
-    def list(self, request: Request) -> Answer:
+    def index(self, request: Request) -> Answer:
         """List responses (Foundry only)."""
         name, version = request.query.get("agent_name"), request.query.get("agent_id")
         conversation = request.query.get("conversation_id")
         rows = self._store.rows(
-            "SELECT body, agent, conversation FROM response WHERE status <> 'deleted' ORDER BY created_at, rowid",
+            "SELECT body, agent, conversation FROM response WHERE status <> 'deleted' ORDER BY created_at, rowid"
         )
         bodies = [
             json.loads(body)
@@ -220,55 +183,39 @@ class Responses:
         return page(request, bodies, lambda body: str(body["id"]), lambda body: body)
 
     def delete(self, request: Request, identity: str) -> Answer:
-        """Delete a response; asking for it afterwards says so."""
+        """Delete a response; what it said stays in its conversation, and under the responses after it."""
         del request
+        settle(self._store, identity)
         with self._store.writing() as db:
-            changed = db.execute(
-                "UPDATE response SET status = 'deleted' WHERE id = ? AND status <> 'deleted'",
-                (identity,),
-            ).rowcount
-        if not changed:
-            raise _unknown(identity)
+            (status,) = self._row(identity, "status")
+            if status in RUNNING:
+                raise ApiError(400, openai_error("Cannot delete an in-flight response."))
+            db.execute("UPDATE response SET status = 'deleted' WHERE id = ?", (identity,))
         return Answer({"id": identity, "object": "response", "deleted": True})
 
     def cancel(self, request: Request, identity: str) -> Answer:
-        """Cancel a queued background response."""
+        """Cancel a background response that nobody has seen finished; doing it twice is the same as once."""
         del request
-        row = self._store.one("SELECT status, body, background FROM response WHERE id = ?", identity)
-        if row is None or row[0] == "deleted":
-            raise _unknown(identity)
-        body = json.loads(row[1])
-        if not row[2]:
-            raise ApiError(400, openai_error("Cannot cancel a synchronous response."))
-        if row[0] == "queued":
-            body |= {"status": "cancelled", "output": [], "completed_at": None}
-            body.pop("usage", None)
-            with self._store.writing() as db:
+        with self._store.writing() as db:
+            text, background, status = self._row(identity, "body, background, status")
+            body = json.loads(text)
+            if not background:
+                raise ApiError(400, openai_error("Cannot cancel a synchronous response."))
+            if status in RUNNING:
+                body |= {"status": "cancelled", "output": [], "completed_at": None}
                 db.execute(
-                    "UPDATE response SET status = 'cancelled', body = ? WHERE id = ?",
+                    "UPDATE response SET status = 'cancelled', body = ?, due = NULL, final = NULL WHERE id = ?",
                     (json.dumps(body), identity),
                 )
-        elif row[0] != "cancelled":
-            raise ApiError(400, openai_error(f"Cannot cancel a {body['status']} response."))
+            elif status != "cancelled":
+                raise ApiError(400, openai_error(f"Cannot cancel {_article(status)} response."))
         return Answer(body)
 
     def input_items(self, request: Request, identity: str) -> Answer:
         """List the items that a response was given."""
-        row = self._store.one("SELECT input FROM response WHERE id = ? AND status <> 'deleted'", identity)
-        if row is None:
-            raise _unknown(identity)
-        return page(request, load(row[0]), lambda item: str(item["id"]), lambda item: item)
+        (items,) = self._row(identity, "input")
+        return page(request, json.loads(items), lambda item: str(item["id"]), lambda item: item)
 
 
-def _conversation_of(body: dict[str, Any]) -> str | None:
-    given = body.get("conversation")
-    if given is None or isinstance(given, str):
-        return given
-    if isinstance(given, dict) and isinstance(given.get("id"), str):
-        return str(given["id"])
-    raise payload("conversation must be an id or an object with one", param="conversation")
-
-
-def _unknown(identity: str) -> ApiError:
-    """Return the 404 of the model layer (foundry.md §4.7)."""
-    return ApiError(404, openai_error(f"Response with id '{identity}' not found."))
+def _article(status: str) -> str:
+    return f"an {status}" if status[0] in "aeiou" else f"a {status}"

@@ -1,7 +1,7 @@
 """The stand-in model of an agent without a scenario: no language model, but rules that anybody can predict.
 
-It asks for the function that the message is about, fills the parameters (`values` says how), and answers with the outputs
-that come. The same request always gets the same reply.
+It asks for the function that the message is about, fills the parameters (`values` says how), and answers with the
+outputs that come. The same request always gets the same reply.
 """
 
 from __future__ import annotations

@@ -43,13 +43,15 @@ class Fault(NamedTuple):
     code: str
     message: str
     headers: tuple[tuple[str, str], ...] = ()
+    type: str = "error"
 
 
 class Reply(NamedTuple):
     """What the model does in one step.
 
     `failure` is a (code, message) of a turn that fails, `incomplete` the reason of one that is broken off. `cut` is
-    ``before``, ``mid`` or ``after``; `delay` and `advance` are seconds.
+    ``before``, ``mid`` or ``after``; `delay` and the advances are seconds. The clock moves by `advance_first` before
+    the step and by `advance` after it.
     """
 
     text: str | None = None
@@ -60,4 +62,5 @@ class Reply(NamedTuple):
     delay: float = 0.0
     cut: str | None = None
     advance: float = 0.0
+    advance_first: float = 0.0
     usage: dict[str, int] | None = None
