@@ -7,6 +7,7 @@ that nobody knows whether it was carried out. `ServiceError`: the service was ne
 from __future__ import annotations
 
 import ipaddress
+import json
 import ssl
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -201,14 +202,14 @@ class Channel:
     def _reply(self, response: httpx.Response) -> Reply:
         headers = {name.lower(): value for name, value in response.headers.items()}
         whole = response.is_closed or response.is_stream_consumed
+        # A service may echo the token in an error, and an error is shown; an answer stays as it came.
         text = response.text if whole else ""
-        body = None
-        if whole:
-            try:
-                body = response.json()
-            except ValueError:
-                body = None
-        return Reply(response.status_code, headers, body, self.mask(text), _date(headers) or self._options.clock())
+        text = text if response.is_success else self.mask(text)
+        try:
+            body = json.loads(text) if whole else None
+        except (ValueError, RecursionError):
+            body = None
+        return Reply(response.status_code, headers, body, text, _date(headers) or self._options.clock())
 
     def mask(self, text: str) -> str:
         """Return text without the token, which a service may echo in an error."""

@@ -64,10 +64,18 @@ def _root() -> None:
 def _report(exc: AgentfnError, argv: Sequence[str]) -> int:
     console = Console()
     if _wants_json(argv):
-        console.out(envelope(_command(argv), None, exc.exit_code, error_entries(exc)))
+        console.out(_masked(envelope(_command(argv), None, exc.exit_code, error_entries(exc))))
     else:
-        console.error(exc)
+        console.error(exc, mask=_masked)
     return exc.exit_code
+
+
+def _masked(text: str) -> str:
+    """Return text without the secrets that the environment holds, whoever put one into an error."""
+    from agentfn.cli._context import known_secrets
+    from agentfn.masking import Masker
+
+    return Masker(known_secrets(os.environ)).mask(text)
 
 
 def _say_interrupted(argv: Sequence[str]) -> None:
@@ -84,11 +92,7 @@ def _bug(exc: Exception, argv: Sequence[str]) -> int:
     if "--debug" in argv or os.environ.get("AGENTFN_DEBUG"):
         import traceback
 
-        from agentfn.cli._context import known_secrets
-        from agentfn.masking import Masker
-
-        text = "".join(traceback.format_exception(exc))
-        console.say(Masker(known_secrets(os.environ)).mask(text))
+        console.say(_masked("".join(traceback.format_exception(exc))))
     told = AgentfnError(
         f"a bug in agentfn: {type(exc).__name__}",
         code="bug",

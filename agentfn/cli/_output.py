@@ -65,15 +65,13 @@ class Console:
         """Print a warning."""
         self.say(f"warning: {text}")
 
-    def error(self, exc: AgentfnError) -> None:
+    def error(self, exc: AgentfnError, *, mask: Callable[[str], str] = str) -> None:
         """Print an error and what to do about it; every finding of a bad file on a line of its own."""
-        if isinstance(exc, InvalidFileError):
-            for finding in exc.findings:
-                self.say(f"error: {visible(str(finding))}")
-        else:
-            self.say(f"error: {visible(exc.message)}")
+        lines = [str(finding) for finding in exc.findings] if isinstance(exc, InvalidFileError) else [exc.message]
+        for line in lines:
+            self.say(f"error: {visible(mask(line))}")
         if exc.hint:
-            self.say(f"  try: {visible(exc.hint)}")
+            self.say(f"  try: {visible(mask(exc.hint))}")
 
     def ask(self, question: str) -> str | None:
         """Ask on the terminal and return the line; None at the end of input."""
