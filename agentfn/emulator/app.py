@@ -36,7 +36,7 @@ class Application:
     send; `require_token` answers 401 to a request without credentials. `clock` gives unix seconds, `sleep` waits them.
     """
 
-    def __init__(  # noqa: PLR0913  # one keyword a choice of `serve`, and what tests put in place of the machine's
+    def __init__(
         self,
         store: Path,
         *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import ipaddress
 import os
 import ssl
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from agentfn.errors import UsageError
 
 #: A certificate lives this long and is made again a day before it ends.
-LIFETIME = datetime.timedelta(days=90)
+LIFETIME = dt.timedelta(days=90)
 
 
 class TlsFiles(NamedTuple):
@@ -36,10 +36,10 @@ def make_certificate(folder: Path) -> TlsFiles:
         from cryptography.x509.oid import NameOID
     except ImportError as exc:
         raise UsageError("--tls needs the extra tls", code="missing_extra", hint="pip install 'agentfn[tls]'") from exc
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     if files.certificate.is_file() and files.key.is_file():
         known = x509.load_pem_x509_certificate(files.certificate.read_bytes())
-        if known.not_valid_after_utc > now + datetime.timedelta(days=1):
+        if known.not_valid_after_utc > now + dt.timedelta(days=1):
             _write(files.bundle, _bundle(files.certificate.read_bytes()))
             return files
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -63,7 +63,7 @@ def make_certificate(folder: Path) -> TlsFiles:
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
+        .not_valid_before(now - dt.timedelta(minutes=5))
         .not_valid_after(now + LIFETIME)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         # It signs itself, so strict clients want it to be allowed to.

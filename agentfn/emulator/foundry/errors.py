@@ -7,7 +7,7 @@ from typing import Any
 from agentfn.emulator.http import ApiError
 
 
-def foundry_error(  # noqa: PLR0913  # an error has so many parts
+def foundry_error(
     code: str,
     message: str,
     *,
