@@ -1,37 +1,41 @@
 """Sends requests. The home of httpx: its errors become three, and nothing above knows of it.
 
-`RefusedError`: the service answered with an error status. `UnknownFateError`: the request went out and no answer came, so
-that nobody knows whether it was carried out. `ServiceError`: the service was never reached.
+`RefusedError`: the service answered with an error status. `UnknownFateError`: the request went out and no answer came, or
+one that says nothing, so that nobody knows whether it was carried out. `NotSentError`: the service was never reached.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import json
+import random
 import ssl
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
 
 from agentfn import __version__
-from agentfn.backends.retry import Patience
+from agentfn.backends.retry import Patience, http_date
 from agentfn.backends.sse import events
 from agentfn.errors import ServiceError, UsageError
 from agentfn.masking import Masker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from urllib.parse import SplitResult
 
     from agentfn.backends.credentials import Credential
 
 #: A model may compute for long; connecting may not take long.
 READ_SECONDS, CONNECT_SECONDS = 600.0, 10.0
+#: A service that cannot be reached is rarely there a moment later.
+MOST_CONNECTS = 2
 
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
-#: Answers that say nothing of whether the request was carried out.
-AMBIGUOUS = frozenset({408, 500, 502, 503, 504})
+_EXAMPLE = "https://NAME.services.ai.azure.com/api/projects/PROJECT"
 
 
 class Reply(NamedTuple):
@@ -64,21 +68,45 @@ class RefusedError(Exception):
 
 
 class UnknownFateError(Exception):
-    """The request may or may not have been carried out. `headers` may say how long to wait."""
+    """The request may or may not have been carried out. `reply` is the answer that says nothing, where there was one."""
 
-    def __init__(self, reason: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, reason: str, reply: Reply | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.headers = headers or {}
+        self.reply = reply
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Return the answer's headers, which may say how long to wait."""
+        return self.reply.headers if self.reply is not None else {}
+
+    @property
+    def told(self) -> str:
+        """Return the reason with what the service says of it."""
+        if self.reply is None:
+            return self.reason
+        message = self.reply.error().get("message")
+        request = f" [request {self.reply.request_id}]" if self.reply.request_id else ""
+        return self.reason + (f": {message}" if message else "") + request
+
+
+class NotSentError(Exception):
+    """Nothing went out, so sending it (again) is safe whatever it is. `error` is what the user is told in the end."""
+
+    def __init__(self, reason: str, error: ServiceError) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.error = error
 
 
 class Options(NamedTuple):
-    """What a channel is given beside its address; tests give a clock and a sleep of their own."""
+    """What a channel is given beside its address; tests give a clock, a sleep and a chance of their own."""
 
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.time
     log: Callable[[str], None] | None = None
     transport: httpx.BaseTransport | None = None
+    chance: Callable[[], float] = random.random
 
 
 def is_loopback(host: str | None) -> bool:
@@ -91,16 +119,33 @@ def is_loopback(host: str | None) -> bool:
         return False
 
 
+def require_address(base: str) -> bool:
+    """Check an address and tell whether it means this machine; raise UsageError where no token may be sent to it."""
+    parts = _address(base)
+    if parts is None:
+        raise UsageError(f"{base} is no address of a service", hint=f"it looks like {_EXAMPLE}")
+    loopback = is_loopback(parts.hostname)
+    if parts.scheme == "http" and not loopback:
+        raise UsageError(f"{base}: a token is sent over plain http to this machine only", hint="use https")
+    return loopback
+
+
+def _address(base: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(base)
+        httpx.URL(base)
+        port = parts.port
+    except (ValueError, httpx.InvalidURL):
+        return None
+    more = parts.query or parts.fragment or parts.username is not None
+    return parts if parts.scheme in ("http", "https") and parts.hostname and port != 0 and not more else None
+
+
 class Channel:
-    """A connection to one service."""
+    """A connection to one service. Several threads may use it."""
 
     def __init__(self, base: str, credential: Credential, options: Options) -> None:
-        parts = urlsplit(base)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"{base} is no address", hint="https://NAME.services.ai.azure.com/api/projects/PROJECT")
-        loopback = is_loopback(parts.hostname)
-        if parts.scheme == "http" and not loopback:
-            raise UsageError(f"{base}: a token is sent over plain http to this machine only", hint="use https")
+        loopback = require_address(base)
         self._base = base.rstrip("/")
         self._credential = credential
         self._options = options
@@ -108,15 +153,16 @@ class Channel:
             timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
             # A proxy must not see what is meant for this machine.
             trust_env=not loopback,
-            # Loading certificates costs more than a request; a context without any trusts nobody, should it be used.
-            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if parts.scheme == "http" else True,
+            # Loading certificates costs more than a request, so only https pays for it; an empty context trusts nobody,
+            # should it be used. The other one heeds SSL_CERT_FILE, for this machine too.
+            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if base.startswith("http:") else httpx.create_ssl_context(),
             transport=options.transport,
             headers={"User-Agent": f"agentfn/{__version__}", "Accept": "application/json"},
         )
 
-    def patience(self, told: Callable[[str, float], None]) -> Patience:
-        """Return the retries of one operation."""
-        return Patience(told, sleep=self._options.sleep, clock=self._options.clock)
+    def patience(self, told: Callable[[str, float], None] = lambda _reason, _seconds: None) -> Patience:
+        """Return the retries of one operation; `told` hears of each."""
+        return Patience(told, sleep=self._options.sleep, clock=self._options.clock, chance=self._options.chance)
 
     def send(
         self,
@@ -128,80 +174,71 @@ class Channel:
         safe: bool = False,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send a request and return the answer; raise RefusedError or UnknownFateError.
+        """Send a request until there is an answer; raise RefusedError, UnknownFateError, or ServiceError at the end.
 
         "Not now" is waited out with the same bytes; so is an unknown fate where `safe` says that twice is like once.
         """
         while True:
             try:
-                return self._once(method, path, body, headers)
+                return self.attempt(method, path, body=body, headers=headers)
             except RefusedError as exc:
                 if not is_not_now(exc.reply):
                     raise
-                patience.wait(told_status(exc.reply), exc.reply.headers, exc)
+                patience.wait(told_status(exc.reply), exc.reply.headers, exc, status=exc.reply.status)
             except UnknownFateError as exc:
                 if not safe:
                     raise
-                patience.wait(exc.reason, exc.headers, self._unreachable(exc.reason))
-            except _NOT_SENT as exc:
-                # Nothing went out, so sending it (again) is safe whatever it is.
-                patience.wait(f"cannot reach {self._base}", {}, self._unreachable(str(exc)))
+                patience.wait(exc.reason, exc.headers, self._failing(exc))
+            except NotSentError as exc:
+                patience.wait(exc.reason, {}, exc.error, most=MOST_CONNECTS)
 
-    def stream(self, path: str, *, body: Any, patience: Patience) -> Iterator[tuple[dict[str, Any], float]]:
-        """Post a request and yield its events, each with the service's clock at the start of the answer."""
-        while True:
-            try:
-                yield from self._stream_once(path, body)
-            except RefusedError as exc:
-                if not is_not_now(exc.reply):
-                    raise
-                patience.wait(told_status(exc.reply), exc.reply.headers, exc)
-            except _NOT_SENT as exc:
-                patience.wait(f"cannot reach {self._base}", {}, self._unreachable(str(exc)))
-            else:
-                return
-
-    def _once(self, method: str, path: str, body: Any, headers: Mapping[str, str] | None) -> Reply:
-        for attempt in (1, 2):
-            try:
-                response = self._client.request(
-                    method,
-                    self._base + path,
-                    json=body,
-                    headers={**self._authorization(), **(headers or {})},
-                )
-            except _NOT_SENT:
-                raise
-            except httpx.HTTPError as exc:
-                raise UnknownFateError(_reason(exc)) from exc
-            reply = self._reply(response)
-            self._note(method, path, reply)
-            if reply.status == httpx.codes.UNAUTHORIZED and attempt == 1 and self._credential.renew():
-                continue  # the token had expired; a new one has been fetched
-            break
+    def attempt(self, method: str, path: str, *, body: Any = None, headers: Mapping[str, str] | None = None) -> Reply:
+        """Send a request once and return the answer; raise one of the three errors."""
+        with self._translated(method, path):
+            for renewed in (False, True):
+                response = self._client.send(self._request(method, path, body, headers))
+                reply = self._reply(response)
+                self._note(method, path, str(reply.status), reply)
+                if reply.status != httpx.codes.UNAUTHORIZED or renewed or not self._credential.renew():
+                    break  # else the token had expired, and a new one has been fetched
         return _checked(reply)
 
-    def _stream_once(self, path: str, body: Any) -> Iterator[tuple[dict[str, Any], float]]:
-        try:
-            with self._client.stream("POST", self._base + path, json=body, headers=self._authorization()) as response:
-                if not response.is_success:
-                    response.read()
-                reply = self._reply(response)
-                self._note("POST", path, reply)
-                _checked(reply)
-                for event in events(response.iter_raw()):
-                    yield event, reply.service_now
-        except _NOT_SENT:
-            raise
-        except httpx.HTTPError as exc:
-            raise UnknownFateError(_reason(exc)) from exc
+    def stream(self, path: str, *, body: Any) -> Iterator[tuple[dict[str, Any], float]]:
+        """Post a request once and yield its events, each with the service's clock at the start of the answer.
 
-    def _authorization(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self._credential.token()}"}
+        Raises one of the three errors; once an event has come, UnknownFateError alone.
+        """
+        with self._translated("POST", path):
+            for renewed in (False, True):
+                response = self._client.send(self._request("POST", path, body, None), stream=True)
+                try:
+                    # A server that does not stream answers as if it had not been asked to.
+                    if not response.is_success or "json" in response.headers.get("content-type", ""):
+                        response.read()
+                    reply = self._reply(response)
+                    self._note("POST", path, str(reply.status), reply)
+                    if reply.status == httpx.codes.UNAUTHORIZED and not renewed and self._credential.renew():
+                        continue
+                    _checked(reply)
+                    if isinstance(reply.body, dict):
+                        yield {"type": "response.completed", "response": reply.body}, reply.service_now
+                    elif not response.is_stream_consumed:
+                        for event in events(response.iter_bytes()):
+                            yield event, reply.service_now
+                finally:
+                    response.close()
+                return
+
+    def _request(self, method: str, path: str, body: Any, headers: Mapping[str, str] | None) -> httpx.Request:
+        given = {"Authorization": f"Bearer {self._credential.token()}", **(headers or {})}
+        if body is None:
+            return self._client.build_request(method, self._base + path, headers=given)
+        given["Content-Type"] = "application/json"
+        return self._client.build_request(method, self._base + path, content=encoded(body), headers=given)
 
     def _reply(self, response: httpx.Response) -> Reply:
         headers = {name.lower(): value for name, value in response.headers.items()}
-        whole = response.is_closed or response.is_stream_consumed
+        whole = response.is_stream_consumed
         # A service may echo the token in an error, and an error is shown; an answer stays as it came.
         text = response.text if whole else ""
         text = text if response.is_success else self.mask(text)
@@ -209,35 +246,68 @@ class Channel:
             body = json.loads(text) if whole else None
         except (ValueError, RecursionError):
             body = None
-        return Reply(response.status_code, headers, body, text, _date(headers) or self._options.clock())
+        return Reply(response.status_code, headers, body, text, http_date(headers.get("date")) or self._options.clock())
 
     def mask(self, text: str) -> str:
         """Return text without the token, which a service may echo in an error."""
         return Masker(self._credential.secrets()).mask(text)
 
-    def _note(self, method: str, path: str, reply: Reply) -> None:
+    @contextmanager
+    def _translated(self, method: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except _NOT_SENT as exc:
+            reason = self.mask(str(exc)) or "the connection was not made in time"
+            self._note(method, path, reason)
+            raise NotSentError("the service cannot be reached", self._unreachable(reason)) from exc
+        except httpx.HTTPError as exc:
+            reason = self.mask(_reason(exc))
+            self._note(method, path, reason)
+            raise UnknownFateError(reason) from exc
+
+    def _note(self, method: str, path: str, outcome: str, reply: Reply | None = None) -> None:
         if self._options.log is not None:
-            request_id = f" ({reply.request_id})" if reply.request_id else ""
-            self._options.log(f"{method} {self._base}{path} [Authorization: ***] → {reply.status}{request_id}")
+            request_id = f" ({reply.request_id})" if reply is not None and reply.request_id else ""
+            self._options.log(f"{method} {self._base}{path} [Authorization: ***] → {outcome}{request_id}")
 
     def _unreachable(self, reason: str) -> ServiceError:
-        return ServiceError(
-            f"cannot reach {self._base}: {self.mask(reason)}",
-            code="unreachable",
-            hint="check the endpoint and the network: agentfn doctor",
-        )
+        hint = "check the endpoint and the network: agentfn doctor"
+        if "CERTIFICATE_VERIFY_FAILED" in reason:
+            hint = "SSL_CERT_FILE names a file with the certificates to trust"
+        return ServiceError(f"cannot reach {self._base}: {reason}", code="unreachable", hint=hint)
+
+    def _failing(self, exc: UnknownFateError) -> ServiceError:
+        if exc.reply is None:
+            return self._unreachable(exc.reason)
+        code = str(exc.reply.error().get("code") or f"http_{exc.reply.status}")
+        return ServiceError(f"{self._base}: {exc.told}", code=code, hint="try again later; agentfn doctor")
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
 
 
+def encoded(body: Any) -> bytes:
+    """Return JSON in UTF-8; half a surrogate pair, which UTF-8 cannot hold, stays the escape that it came as."""
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+
+
 def is_not_now(reply: Reply) -> bool:
     """Tell whether a refusal means "come back": throttled, or another run has the conversation (foundry.md §5.2)."""
-    code = str(reply.error().get("code") or "")
+    error = reply.error()
     if reply.status == httpx.codes.TOO_MANY_REQUESTS:
-        return code != "insufficient_quota"
-    return code == "conversation_locked"
+        return "insufficient_quota" not in (error.get("code"), error.get("type"))
+    return is_locked(reply)
+
+
+def is_locked(reply: Reply) -> bool:
+    """Tell whether a refusal says that another run has the conversation; its status is 400 all the same."""
+    error = reply.error()
+    told = str(error.get("message") or "")
+    return error.get("code") == "conversation_locked" or told.startswith("Another process is currently operating on")
 
 
 def told_status(reply: Reply) -> str:
@@ -247,23 +317,15 @@ def told_status(reply: Reply) -> str:
 
 
 def _checked(reply: Reply) -> Reply:
-    if reply.status in AMBIGUOUS:
-        raise UnknownFateError(told_status(reply), reply.headers)
-    if not httpx.codes.is_success(reply.status):
-        raise RefusedError(reply)
-    return reply
+    if httpx.codes.is_success(reply.status):
+        return reply
+    # Neither says whether the request was carried out.
+    if httpx.codes.is_server_error(reply.status) or reply.status == httpx.codes.REQUEST_TIMEOUT:
+        raise UnknownFateError(told_status(reply), reply)
+    raise RefusedError(reply)
 
 
 def _reason(exc: httpx.HTTPError) -> str:
     if isinstance(exc, httpx.TimeoutException):
         return "the service did not answer in time"
     return f"the connection broke ({exc})" if str(exc) else "the connection broke"
-
-
-def _date(headers: Mapping[str, str]) -> float | None:
-    import email.utils
-
-    try:
-        return email.utils.parsedate_to_datetime(headers["date"]).timestamp()
-    except (KeyError, ValueError):
-        return None

@@ -6,6 +6,7 @@ import email.utils
 import math
 import random
 import time
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from agentfn.errors import ServiceError
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 MOST_RETRIES = 4
 #: Seconds of waiting in all; a service that asks for more is not waited for, and the message names the time.
 MOST_SECONDS = 60.0
+#: Jitter goes upwards only, by this much at most: earlier than asked would be refused again.
+JITTER = 0.1
 
 _FIRST, _FACTOR, _LARGEST = 0.5, 2.0, 8.0
 
@@ -30,17 +33,21 @@ def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
         milliseconds = _number(headers.get(name))
         if milliseconds is not None and milliseconds >= 0:
             return milliseconds / 1000
-    text = headers.get("retry-after")
-    if text is None:
-        return None
-    seconds = _number(text)
+    seconds = _number(headers.get("retry-after"))
     if seconds is not None:
         return seconds if seconds >= 0 else None
+    date = http_date(headers.get("retry-after"))
+    return None if date is None else max(0.0, date - now)
+
+
+def http_date(text: str | None) -> float | None:
+    """Return the unix seconds of a header's date, or None where there is none that can be understood."""
     try:
-        date = email.utils.parsedate_to_datetime(text)
-    except ValueError:
+        date = email.utils.parsedate_to_datetime(text or "")
+        # Headers give Greenwich's time, also where they leave that open.
+        return (date if date.tzinfo is not None else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, date.timestamp() - now)
 
 
 def _number(text: str | None) -> float | None:
@@ -52,7 +59,7 @@ def _number(text: str | None) -> float | None:
 
 
 class Patience:
-    """The retries of one operation. `told` hears of each; `sleep` and `clock` are the machine's unless a test says so."""
+    """The retries of one operation. `told` hears of each; `sleep`, `clock` and `chance` are the machine's unless given."""
 
     def __init__(
         self,
@@ -60,25 +67,38 @@ class Patience:
         *,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.time,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         self._told = told
         self._sleep = sleep
         self._clock = clock
+        self._chance = chance
         self._retries = 0
         self._waited = 0.0
 
-    def wait(self, reason: str, headers: Mapping[str, str], last: Exception) -> None:
-        """Wait before the next attempt; raise `last` where there is none left."""
-        asked = asked_wait(headers, self._clock())
-        if self._retries >= MOST_RETRIES:
+    def wait(
+        self,
+        reason: str,
+        headers: Mapping[str, str],
+        last: Exception,
+        *,
+        most: int | None = MOST_RETRIES,
+        status: int | None = None,
+    ) -> None:
+        """Wait before the next attempt; raise `last` where there is none left.
+
+        `most` None bounds by time alone. `status` is the HTTP status of a refusal, which proves that nothing was done.
+        """
+        if most is not None and self._retries >= most:
             raise last
+        asked = asked_wait(headers, self._clock())
         if asked is not None and self._waited + asked > MOST_SECONDS:
-            message = f"{reason}; the service asks to wait {asked:g} s, which is longer than agentfn waits"
-            raise ServiceError(message, code="throttled", hint=f"try again in {asked:g} s")
-        # Jitter goes upwards only: earlier than asked would be refused again.
+            message = f"{reason}; the service asks to wait {asked:.10g} s, which is longer than agentfn waits"
+            hint = f"try again in {math.ceil(asked)} s"
+            raise ServiceError(message, code="throttled", hint=hint, status=status) from last
         seconds = asked if asked is not None else min(_LARGEST, _FIRST * _FACTOR**self._retries)
-        seconds *= 1 + random.random() * 0.1
-        if self._waited + seconds > MOST_SECONDS * 1.1:
+        seconds *= 1 + self._chance() * JITTER
+        if self._waited + seconds > MOST_SECONDS * (1 + JITTER):
             raise last
         self._retries += 1
         self._waited += seconds

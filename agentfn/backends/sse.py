@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,11 @@ def events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """Yield the JSON object of each event; ``[DONE]`` and what is no object are passed over.
 
     Lines end at CR, LF or both and nowhere else: U+2028 and U+0085 are text. A character may be split between chunks, so
-    bytes are decoded a whole line at a time.
+    bytes are decoded a whole line at a time. An event that no blank line ends may be half of one, and is none.
     """
     data: list[str] = []
     name = ""
-    for raw in _lines(chunks):
-        line = raw.decode("utf-8", "replace")
+    for line in _lines(chunks):
         if not line:
             if data:
                 event = _event("\n".join(data), name)
@@ -34,17 +34,24 @@ def events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
                 name = value
 
 
-def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    buffer = b""
+def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    pieces: list[bytes] = []
     after_return = False
+    is_first = True
     for chunk in chunks:
+        if not chunk:
+            continue
         # The LF of a CRLF that was split between two chunks ends no second line.
-        start = chunk.removeprefix(b"\n") if after_return and chunk else chunk
-        after_return = chunk.endswith(b"\r") if chunk else after_return
-        buffer += start
-        parts = buffer.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        buffer = parts.pop()
-        yield from parts
+        rest = chunk.removeprefix(b"\n") if after_return else chunk
+        after_return = chunk.endswith(b"\r")
+        *ended, rest = rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        for part in ended:
+            line = b"".join([*pieces, part])
+            pieces = []
+            if is_first:
+                line, is_first = line.removeprefix(codecs.BOM_UTF8), False
+            yield line.decode("utf-8", "replace")
+        pieces.append(rest)
 
 
 def _event(text: str, name: str) -> dict[str, Any] | None:
@@ -52,7 +59,7 @@ def _event(text: str, name: str) -> dict[str, Any] | None:
         return None
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict):
         return None

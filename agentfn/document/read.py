@@ -42,6 +42,8 @@ _HEX = re.compile(r"0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _TAG = "tag:yaml.org,2002:"
+#: YAML 1.2 §5.1: everything but what may stand in a text.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SWALLOWED = re.compile(r"\s#\S")
 
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -189,17 +191,15 @@ class _Reader:
         self._findings.append(Finding(self._source, line, column, rule, message))
 
     def _events(self) -> Iterator[Any]:
+        # Looked for here, since the parser counts in bytes where it says at all.
+        forbidden = _FORBIDDEN.search(self._text)
+        if forbidden is not None:
+            at = forbidden.start()
+            line, column = self._text.count("\n", 0, at) + 1, at - (self._text.rfind("\n", 0, at) + 1) + 1
+            self._fail(line, column, "yaml-character", f"character U+{ord(forbidden[0]):04X} is not allowed")
+            raise InvalidFileError(self._findings)
         try:
             yield from yaml.parse(self._text, Loader=_Loader)
-        except yaml.reader.ReaderError as exc:
-            line = self._text.count("\n", 0, exc.position) + 1
-            column = exc.position - (self._text.rfind("\n", 0, exc.position) + 1) + 1
-            self._fail(
-                line,
-                column,
-                "yaml-character",
-                f"character U+{ord(self._text[exc.position]):04X} is not allowed",
-            )
         except yaml.MarkedYAMLError as exc:
             self._syntax(exc)
         if self._findings:

@@ -1,0 +1,146 @@
+"""The two planes of a project: their addresses, headers, pages and deletions (foundry.md §1, §2.1, §3)."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from agentfn.backends.foundry_errors import translated
+from agentfn.backends.http import RefusedError
+from agentfn.errors import NegativeError, ServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agentfn.backends.http import Channel, Reply
+    from agentfn.backends.retry import Patience
+
+Item = dict[str, Any]
+
+AGENTS = "/agents"
+CONVERSATIONS = "/openai/v1/conversations"
+RESPONSES = "/openai/v1/responses"
+
+#: The agents plane has it always and last in the query, the other plane never (foundry.md §1.2).
+_VERSION = "api-version=v1"
+#: The most that a page may hold (foundry.md §8).
+_PAGE = 100
+#: How often a conflict that says "please retry" is tried again: another writer was faster (foundry.md §2.6).
+MOST_CONFLICTS = 3
+
+
+class Page(NamedTuple):
+    """A page of a list, and the service's clock when it came."""
+
+    entries: list[Item]
+    now: float
+
+
+class Project:
+    """One project's two planes."""
+
+    def __init__(self, channel: Channel, endpoint: str) -> None:
+        self.channel = channel
+        self.endpoint = endpoint
+
+    def send(self, method: str, path: str, *, body: Any = None, patience: Patience | None = None) -> Reply:
+        """Send a request; whatever is not a POST is sent again blindly. Raises what `Channel.send` raises.
+
+        On the agents plane each call has an id of its own, as the SDK gives it one (foundry.md §1.3).
+        """
+        return self.channel.send(
+            method,
+            _versioned(path),
+            body=body,
+            patience=patience or self.channel.patience(),
+            safe=method != "POST",
+            headers={"x-ms-client-request-id": str(uuid.uuid4())} if path.startswith(AGENTS) else None,
+        )
+
+    def get(self, path: str, doing: str, patience: Patience | None = None) -> Reply | None:
+        """Return the answer to a question, or None where there is no such thing."""
+        try:
+            return self.send("GET", path, patience=patience)
+        except RefusedError as exc:
+            if is_absent(exc.reply):
+                return None
+            raise translated(exc.reply, self.endpoint, doing) from exc
+
+    def delete(self, path: str, what: str) -> bool:
+        """Delete something; return False where it was already gone."""
+        patience = self.channel.patience()
+        while True:
+            try:
+                reply = self.send("DELETE", path, patience=patience)
+            except RefusedError as exc:
+                if is_absent(exc.reply):
+                    return False
+                error = translated(exc.reply, self.endpoint, f"deleting {what}")
+                if not is_passing_conflict(exc.reply):
+                    raise error from exc
+                patience.wait("another writer was faster", {}, error, most=MOST_CONFLICTS)
+            else:
+                if isinstance(reply.body, dict) and reply.body.get("deleted") is False:
+                    raise NegativeError(f"{self.endpoint} says that {what} was not deleted", code="not_deleted")
+                return True
+
+    def pages(self, path: str, doing: str, *, order: str | None = None) -> Iterator[Page]:
+        """Yield all pages of a list; nothing where what it belongs to does not exist.
+
+        Each page is asked for after the last entry seen, so entries that vanish meanwhile shift nothing. A marker that
+        comes twice would never end, so it is an error.
+        """
+        after: str | None = None
+        seen: set[str] = set()
+        while True:
+            query = [f"limit={_PAGE}"]
+            query += [f"order={order}"] if order else []
+            query += [f"after={segment(after)}"] if after else []
+            reply = self.get(f"{path}?{'&'.join(query)}", doing)
+            if reply is None:
+                return
+            body = reply.body
+            if not isinstance(body, dict) or not isinstance(body.get("data"), list):
+                message = f"{doing}: {self.endpoint}{path} answered with no list"
+                raise ServiceError(message, code="bad_answer", hint="is the endpoint that of a project? agentfn doctor")
+            entries = [entry for entry in body["data"] if isinstance(entry, dict)]
+            yield Page(entries, reply.service_now)
+            if not body.get("has_more"):
+                return
+            after = _marker(body, entries)
+            if after is None or after in seen:
+                told = f"repeated the page marker {after}" if after else "gave no page marker"
+                raise ServiceError(f"{doing}: server {told}, so the list has no end", code="bad_answer")
+            seen.add(after)
+
+
+def segment(text: str) -> str:
+    """Return a text as one segment of a path, or as a value in a query."""
+    return quote(text, safe="")
+
+
+def is_absent(reply: Reply) -> bool:
+    """Tell whether a refusal says that the thing does not exist.
+
+    A page of a web server, or a project that is not there, says nothing of the thing: the endpoint is wrong.
+    """
+    told = str(reply.error().get("message") or "")
+    return reply.status == 404 and bool(reply.error()) and "Project not found" not in told  # noqa: PLR2004  # HTTP's
+
+
+def is_passing_conflict(reply: Reply) -> bool:
+    """Tell whether a refusal says that another writer was faster (foundry.md §5.2)."""
+    return reply.status == 409 and "retry" in str(reply.error().get("message") or "")  # noqa: PLR2004  # HTTP's
+
+
+def _versioned(path: str) -> str:
+    if not path.startswith(AGENTS):
+        return path
+    return f"{path}{'&' if '?' in path else '?'}{_VERSION}"
+
+
+def _marker(body: Item, entries: list[Item]) -> str | None:
+    """Return what the next page comes after; a list's markers are its entries' ids (foundry.md §2.5)."""
+    last = body.get("last_id") or (entries[-1].get("id") if entries else None)
+    return str(last) if last else None
