@@ -1,0 +1,49 @@
+"""Server-sent events give the same objects however the bytes are cut."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentfn.backends.sse import events
+
+TEXT = "naïve ✅ \u2028 \x85 end"
+STREAM = (
+    ": keep-alive\r\n\r\n"
+    'event: response.output_item.added\r\ndata:{"type":"a","n":1}\r\n\r\n'
+    ": PROCESSING\n\n"
+    f'event: x\ndata: {json.dumps({"type": "b", "text": TEXT}, ensure_ascii=False)}\n\n'
+    'id: 7\ndata: {"type":\ndata: "c"}\n\n'
+    'event: named.by.line\ndata: {"n": 2}\n\n'
+    "data: [DONE]\n\n"
+    "data: not json\n\n"
+    'data: {"type":"cut off"}'
+).encode()
+EXPECTED = [{"type": "a", "n": 1}, {"type": "b", "text": TEXT}, {"type": "c"}, {"n": 2, "type": "named.by.line"}]
+
+
+def cut(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 10_000])
+def test_any_chunking_gives_the_same_events(size: int) -> None:
+    assert list(events(cut(STREAM, size))) == EXPECTED
+
+
+@given(st.lists(st.binary(max_size=40)))
+def test_any_bytes_are_survived(chunks: list[bytes]) -> None:
+    assert all(isinstance(event, dict) for event in events(chunks))
+
+
+objects = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), st.integers() | st.text(st.characters(exclude_categories=["Cs"])))
+
+
+@given(st.lists(objects), st.integers(1, 9), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_what_goes_in_comes_out(values: list[dict[str, Any]], size: int, end: str) -> None:
+    text = "".join(f"data: {json.dumps(value, ensure_ascii=False)}{end}{end}" for value in values)
+    assert list(events(cut(text.encode(), size))) == values
