@@ -88,7 +88,9 @@ class Runner:
             check=False,
         )
         ran = Ran(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
-        assert ran.exit_code == exit, f"{command}\nexit {ran.exit_code}\n--- stdout\n{ran.stdout}\n--- stderr\n{ran.stderr}"
+        assert ran.exit_code == exit, (
+            f"{command}\nexit {ran.exit_code}\n--- stdout\n{ran.stdout}\n--- stderr\n{ran.stderr}"
+        )
         return ran
 
     def start(self, *args: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:

@@ -233,7 +233,8 @@ class _Reader:
         for event in self._events():
             node: _Node | None = None
             if isinstance(event, yaml.DocumentStartEvent) and root is not None:
-                self._fail(event.start_mark.line + 1, 1, "yaml-documents", "a second document; one file holds one")
+                mark: Any = event.start_mark
+                self._fail(mark.line + 1, 1, "yaml-documents", "a second document; one file holds one")
                 raise InvalidFileError(self._findings)
             if isinstance(event, (yaml.SequenceStartEvent, yaml.MappingStartEvent)):
                 self._open(event, stack)

@@ -169,12 +169,15 @@ local:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        ("[{name: get_weather, raw: '{\"city\": \"Os', id: call_A}]", "not valid JSON: string not closed"),
+        ('[{name: get_weather, raw: \'{"city": "Os\', id: call_A}]', "not valid JSON: string not closed"),
         ("[{name: get_weather, raw: '[1]', id: call_A}]", "must be a JSON object, got array"),
         ("{get_weather: {}}", "missing required property city"),
         ("{get_weather: {city: Oslo, unit: k}}", '/unit must be one of "c", "f"'),
         ("{get_weather: {town: Oslo}}", "unknown property town"),
-        ("{multi_tool_use.parallel: {tool_uses: []}}", "unknown function multi_tool_use.parallel; available: get_weather"),
+        (
+            "{multi_tool_use.parallel: {tool_uses: []}}",
+            "unknown function multi_tool_use.parallel; available: get_weather",
+        ),
         ("[{name: '', arguments: {}, id: call_A}]", "call_A has no function name"),
     ],
 )
@@ -244,7 +247,10 @@ def test_a_console_that_cannot_show_a_character_breaks_nothing(run, agent):
     env = {"PYTHONIOENCODING": "cp1252:strict", "PYTHONUTF8": "0"}
     ran = run("chat", agent("{output: '\u2713 \u6771\u4eac na\u00efve'}"), "Weather in Oslo?", env=env)
     assert "get_weather gave" in ran.stdout
-    assert run("chat", agent("{output: '\u6771'}"), "Weather in Oslo?", "--json", env=env).data["calls"][0]["output"] == "\u6771"
+    assert (
+        run("chat", agent("{output: '\u6771'}"), "Weather in Oslo?", "--json", env=env).data["calls"][0]["output"]
+        == "\u6771"
+    )
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_the_retry_is_told(bill):
 
 def test_outputs_are_kept_when_the_service_stays_down_and_sent_by_respond(bill, run):
     down = THROTTLED.replace("\n", "") + "\n  repeat: 5\n"
-    ran, entries = bill(CALL + down + SAY, "--json", exit=5)
+    ran, _ = bill(CALL + down + SAY, "--json", exit=5)
     assert ran.json["errors"][0]["code"] == "throttled"
     assert run("pending", "--json").data[0]["state"] == "answered"
     assert run("respond").stdout == "Invoice created.\n"

@@ -65,7 +65,9 @@ def test_a_whole_turn(endpoint: str, tmp_path: Path, stream: bool) -> None:
     backend = open_backend("foundry", endpoint, env={}, options=BackendOptions(home=tmp_path))
     listener = Listener()
     message = "What is my horoscope? I am an Aquarius."
-    asked = backend.start(Start(AGENT, message, "turn_1", CONVERSATION, Stamp("run_1", "rsc_1"), stream=stream), listener)
+    asked = backend.start(
+        Start(AGENT, message, "turn_1", CONVERSATION, Stamp("run_1", "rsc_1"), stream=stream), listener
+    )
     (call,) = asked.calls
     assert (call.id, call.function, call.arguments) == ("call_1", "get_horoscope", '{"sign": "Aquarius"}')
     assert asked.answer is None

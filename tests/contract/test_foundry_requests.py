@@ -107,7 +107,7 @@ def start(backend: Any, tmp_path: Path) -> None:
     backend.start(request, Silent())
 
 
-DOES = {
+DOES: dict[str, Any] = {
     "create_version": lambda b, p: b.create_agent(agent_of(p, SDK["create_version"]["body"]), STAMP),
     "create_version_with_description_metadata": lambda b, p: b.create_agent(
         agent_of(p, SDK["create_version_with_description_metadata"]["body"]), STAMP

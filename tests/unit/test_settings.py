@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agentfn.errors import InvalidFileError, UsageError
 from agentfn.settings import Settings, load_settings, require_endpoint
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -18,7 +20,9 @@ def load(tmp_path: Path):
     user = tmp_path / "config.toml"
     user.write_text("")
 
-    def run(env: dict[str, str] | None = None, project_file: str | None = None, user_file: str = "", **flags: Any) -> Settings:
+    def run(
+        env: dict[str, str] | None = None, project_file: str | None = None, user_file: str = "", **flags: Any
+    ) -> Settings:
         user.write_text(user_file)
         if project_file is not None:
             (project / "agentfn.toml").write_text(project_file)

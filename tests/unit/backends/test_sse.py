@@ -16,7 +16,7 @@ STREAM = (
     ": keep-alive\r\n\r\n"
     'event: response.output_item.added\r\ndata:{"type":"a","n":1}\r\n\r\n'
     ": PROCESSING\n\n"
-    f'event: x\ndata: {json.dumps({"type": "b", "text": TEXT}, ensure_ascii=False)}\n\n'
+    f"event: x\ndata: {json.dumps({'type': 'b', 'text': TEXT}, ensure_ascii=False)}\n\n"
     'id: 7\ndata: {"type":\ndata: "c"}\n\n'
     'event: named.by.line\ndata: {"n": 2}\n\n'
     "data: [DONE]\n\n"
@@ -40,7 +40,9 @@ def test_any_bytes_are_survived(chunks: list[bytes]) -> None:
     assert all(isinstance(event, dict) for event in events(chunks))
 
 
-objects = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), st.integers() | st.text(st.characters(exclude_categories=["Cs"])))
+objects = st.dictionaries(
+    st.text(st.characters(exclude_categories=["Cs"])), st.integers() | st.text(st.characters(exclude_categories=["Cs"]))
+)
 
 
 @given(st.lists(objects), st.integers(1, 9), st.sampled_from(["\n", "\r\n", "\r"]))

@@ -52,7 +52,9 @@ def test_tools_may_be_flat_nested_or_short(check) -> None:
 
 
 def test_other_tools_pass_through_untouched_and_in_order(check) -> None:
-    agent, _, _ = check(f"{HEAD}tools:\n  - {{type: mcp, server_url: x}}\n  - {{name: f, description: Finds it all}}\n  - type: tool_search\n")
+    agent, _, _ = check(
+        f"{HEAD}tools:\n  - {{type: mcp, server_url: x}}\n  - {{name: f, description: Finds it all}}\n  - type: tool_search\n"
+    )
     assert [entry.get("type") for entry in wire_tools(agent)] == ["mcp", "function", "tool_search"]
     assert wire_tools(agent)[0] == {"type": "mcp", "server_url": "x"}
 
@@ -77,13 +79,28 @@ def test_variables_are_expanded_where_the_contract_says_and_nowhere_else(check) 
         ("name: demo\n", "1:1 model: model is missing"),
         (HEAD + "temprature: 1\n", "4:1 unknown-key: an agent file has no key temprature (did you mean temperature?)"),
         (HEAD + "temperature: 3\n", "4:14 range: temperature must be a number from 0 to 2, got 3"),
-        (HEAD + "tool_choice: {type: function, name: g}\n", "4:14 value: tool_choice names g, which is no function here"),
-        (HEAD + "tools:\n  - {name: f, handler: {exec: ./run.sh now}}\n", "handler: exec is a list, since there is no shell: [./run.sh, now]"),
-        (HEAD + "tools:\n  - {name: f, handler: {exec: [a], output: b}}\n", "exactly one of exec, python, http, output; this one has exec and output"),
-        (HEAD + "tools:\n  - {name: f, handler: {output: b, timeout: soon}}\n", "timeout: timeout is a span such as 30s"),
+        (
+            HEAD + "tool_choice: {type: function, name: g}\n",
+            "4:14 value: tool_choice names g, which is no function here",
+        ),
+        (
+            HEAD + "tools:\n  - {name: f, handler: {exec: ./run.sh now}}\n",
+            "handler: exec is a list, since there is no shell: [./run.sh, now]",
+        ),
+        (
+            HEAD + "tools:\n  - {name: f, handler: {exec: [a], output: b}}\n",
+            "exactly one of exec, python, http, output; this one has exec and output",
+        ),
+        (
+            HEAD + "tools:\n  - {name: f, handler: {output: b, timeout: soon}}\n",
+            "timeout: timeout is a span such as 30s",
+        ),
         (HEAD + "tools:\n  - {name: f, handler: {python: nope}}\n", "python is file.py:function or module:function"),
         (HEAD + "tools:\n  - {name: f, ask: sometimes}\n", "ask: ask is never, always, or"),
-        (HEAD + "tools:\n  - {name: f, descripton: x}\n", "unknown-key: a function tool has no key descripton (did you mean description?)"),
+        (
+            HEAD + "tools:\n  - {name: f, descripton: x}\n",
+            "unknown-key: a function tool has no key descripton (did you mean description?)",
+        ),
         (HEAD + "local: nowhere.yaml\n", "4:8 local: there is no scenario file nowhere.yaml"),
         (HEAD + "description: " + "x" * 513 + "\n", "limit: description has 513 characters, the limit is 512"),
         (HEAD + "metadata: {" + ", ".join(f"k{i}: v" for i in range(14)) + "}\n", "14 pairs, the limit is 13"),
@@ -152,7 +169,10 @@ def test_strict_mode_wants_additional_properties_false_at_every_level(check) -> 
     ("parameters", "told"),
     [
         ("{location: {type: string}, unit: {type: string, enum: [c, f]}}", "#/properties/unit is not in required"),
-        ("{location: {$ref: '#/$defs/L', description: Where}}", "#/properties/location: $ref stands beside description"),
+        (
+            "{location: {$ref: '#/$defs/L', description: Where}}",
+            "#/properties/location: $ref stands beside description",
+        ),
         ("{location: {type: string, format: uri}}", "#/properties/location/format: strict mode has no format uri"),
         ("{location: {allOf: [{type: string}]}}", "#/properties/location/allOf: strict mode has no allOf"),
     ],
@@ -200,7 +220,9 @@ def test_texts_in_an_enum_stay_as_written(check) -> None:
 
 
 def test_an_enum_value_of_another_type_is_told_at_its_place(check) -> None:
-    errors = check(tool("      type: object\n      properties: {a: {type: integer, enum: [1, two]}}\n      required: [a]\n"))[1]
+    errors = check(
+        tool("      type: object\n      properties: {a: {type: integer, enum: [1, two]}}\n      required: [a]\n")
+    )[1]
     assert len(errors) == 1
     assert errors[0].startswith("9:49 enum-type: #/properties/a/enum/1")
 
@@ -212,14 +234,21 @@ def test_advice_on_what_keeps_a_model_from_calling(check) -> None:
 
 
 def test_openai_demands_a_description_and_lacks_strict(check) -> None:
-    _, told, warned = check(f"{HEAD}tools:\n  - {{name: get_it, strict: true, parameters: {{type: object, properties: {{}}, additionalProperties: false}}}}\n", backend="openai")
+    _, told, warned = check(
+        f"{HEAD}tools:\n  - {{name: get_it, strict: true, parameters: {{type: object, properties: {{}}, additionalProperties: false}}}}\n",
+        backend="openai",
+    )
     assert "openai-description" in told[0]
     assert any("openai-strict" in warning for warning in warned)
 
 
 def test_the_digest_changes_with_what_is_sent_and_with_nothing_else(check) -> None:
     base = digest(check(f"{HEAD}tools:\n  - {{name: get_it, description: Gets it all}}\n")[0])
-    same = digest(check(f"{HEAD}tools:\n  - {{name: get_it, description: Gets it all, handler: {{output: 1}}, ask: always, idempotent: true}}\n")[0])
+    same = digest(
+        check(
+            f"{HEAD}tools:\n  - {{name: get_it, description: Gets it all, handler: {{output: 1}}, ask: always, idempotent: true}}\n"
+        )[0]
+    )
     other = digest(check(f"{HEAD}tools:\n  - {{name: get_it, description: Gets it at all}}\n")[0])
     assert base == same != other
 
@@ -234,8 +263,10 @@ def test_load_raises_with_every_error(tmp_path: Path) -> None:
 
 GOOD = [
     "name: a\nmodel: m\n",
-    HEAD + "tools:\n  - {name: f, handler: {exec: [python3, x.py], timeout: 30s, env: [A_B]}}\n  - {type: mcp, anything: 1}\n",
-    HEAD + "tools:\n  - {type: function, function: {name: f}, handler: {output: null}, ask: {unless: {type: object}}}\n",
+    HEAD
+    + "tools:\n  - {name: f, handler: {exec: [python3, x.py], timeout: 30s, env: [A_B]}}\n  - {type: mcp, anything: 1}\n",
+    HEAD
+    + "tools:\n  - {type: function, function: {name: f}, handler: {output: null}, ask: {unless: {type: object}}}\n",
     HEAD + "x-note: mine\nmetadata: {a: b}\ntemperature: 0.5\ntool_choice: auto\nlocal: [{say: hi}]\n",
 ]
 BAD = [

@@ -28,7 +28,10 @@ SCHEMA = {
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ({"limit": "50", "dry_run": "false"}, ["/dry_run expects boolean, got string", "/limit expects integer, got string"]),
+        (
+            {"limit": "50", "dry_run": "false"},
+            ["/dry_run expects boolean, got string", "/limit expects integer, got string"],
+        ),
         ({}, ["missing required property limit"]),
         ({"limit": True}, ["/limit expects integer, got boolean"]),
         ({"limit": None}, ["/limit expects integer, got null"]),
@@ -76,7 +79,11 @@ def test_pointers_escape_what_they_must() -> None:
     assert pointer(("a/b", "c~d", 0)) == "/a~1b/c~0d/0"
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+    )
+)
 def test_any_value_can_be_checked_and_any_schema_too(value: Any) -> None:
     assert isinstance(instance_problems(value, SCHEMA), list)
     assert isinstance(schema_problems(value), list)

@@ -26,7 +26,10 @@ TEXT = {"location": {"type": "string"}}
 @pytest.mark.parametrize("text", ["", "  ", "\n"])
 def test_blank_is_the_empty_object(text: str) -> None:
     assert check(text) == Checked({}, None)
-    assert check(text, TEXT, "location").problem == "arguments of call_A1 (f) are wrong: missing required property location"
+    assert (
+        check(text, TEXT, "location").problem
+        == "arguments of call_A1 (f) are wrong: missing required property location"
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,10 @@ def test_null_is_a_value_where_the_schema_allows_it() -> None:
 
 
 def test_unknown_and_empty_names_are_told_with_what_there_is() -> None:
-    assert check("{}", name="multi_tool_use.parallel").problem == "unknown function multi_tool_use.parallel; available: f, g"
+    assert (
+        check("{}", name="multi_tool_use.parallel").problem
+        == "unknown function multi_tool_use.parallel; available: f, g"
+    )
     assert check("{}", name="").problem == "call_A1 has no function name; available: f, g"
 
 
@@ -111,6 +117,10 @@ def test_any_text_is_arguments_or_a_problem(text: str) -> None:
     assert (checked.arguments is None) != (checked.problem is None)
 
 
-@given(st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"]))))
+@given(
+    st.dictionaries(
+        st.text(), st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"]))
+    )
+)
 def test_every_json_object_is_read_to_the_same_value(value: dict[str, Any]) -> None:
     assert check(json.dumps(value)).arguments == json.loads(json.dumps(value))

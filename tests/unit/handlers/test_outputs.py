@@ -84,7 +84,8 @@ def test_size_is_told_in_the_units_of_the_service() -> None:
 def test_content_parts_are_checked() -> None:
     parts = [{"type": "input_text", "text": "a"}, {"type": "input_image", "image_url": "data:x"}]
     assert content_parts(parts) == parts
-    for bad in ([], {}, [{"type": "text", "text": "a"}], [{"type": "input_image"}], ["a"]):
+    wrong: list[Any] = [[], {}, [{"type": "text", "text": "a"}], [{"type": "input_image"}], ["a"]]
+    for bad in wrong:
         with pytest.raises(BadOutput):
             content_parts(bad)
 
