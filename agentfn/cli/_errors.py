@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ def guarded(argv: Sequence[str]) -> int:
 
     safe_streams()
     try:
+        # A pipeline that is cancelled sends SIGTERM; it ends a command as cleanly as Ctrl-C.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         return _invoke(list(argv))
     except AgentfnError as exc:
         return _report(exc, argv)

@@ -30,6 +30,10 @@ class Story:
 
     def _call_requested(self, event: Event) -> None:
         data = event.data
+        if self.streamed:
+            # The agent said something before it asked; what it says next starts on a line of its own.
+            self._console.out("")
+            self.streamed = False
         self._console.say(f"→ {_name(event)}({short(visible(str(data['arguments'])), WIDTH)})  [{data['call']}]")
 
     def _call_finished(self, event: Event) -> None:

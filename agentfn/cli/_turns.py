@@ -23,6 +23,16 @@ if TYPE_CHECKING:
     from agentfn.turn.events import Emit, Event
 
 
+#: What a problem's text holds, and what to change in the agent file so that it comes less often.
+REMEDIES = (
+    ("are not valid JSON", "arguments were no JSON: check that the schema's types are right, or set strict: true"),
+    ("missing required property", "arguments were missing: set strict: true, or describe the parameters better"),
+    (" expects ", "arguments had the wrong type: describe the parameter with an example, or set strict: true"),
+    ("must be one of", "arguments were none of the allowed values: name them in the description, or set strict: true"),
+    ("unknown function", "the agent asked for a function that is not in this file: was it created from another one?"),
+)
+
+
 def turn_data(result: TurnResult, run: str, created: Iterable[Resource]) -> dict[str, Json]:
     """Return the `data` of `chat` and `respond`."""
     return {
@@ -60,7 +70,9 @@ def finish(
 
     def render(console: Console) -> None:
         show_end(console, result, streamed=story.streamed)
-        hint_no_call(console, result, agent, local=result.conversation.backend == "local")
+        show_remedies(console, result, agent)
+        if result.conversation.backend == "local":
+            console.say("answered by the embedded service, which is no language model")
 
     del ctx
     return CommandResult(data, _exit_code(result), render=render, errors=_errors(result))
@@ -89,16 +101,15 @@ def show_end(console: Console, result: TurnResult, *, streamed: bool) -> None:
         console.say(f"answer them: agentfn respond {conversation} --call ID --output TEXT, once for each")
 
 
-def hint_no_call(console: Console, result: TurnResult, agent: Agent | None, *, local: bool) -> None:
-    """Say what to look at where an agent with functions answered without asking for one."""
+def show_remedies(console: Console, result: TurnResult, agent: Agent | None) -> None:
+    """Say what to look at where a call was wrong, or where an agent with functions asked for none."""
+    where = f" (agentfn validate {agent.path})" if agent is not None and agent.path else ""
     if result.state == "ended" and not result.calls and agent is not None and agent.functions:
-        where = f" {agent.path}" if agent.path else ""
-        console.say(
-            "no function was called; if one should have been: clear names and descriptions, and tool_choice"
-            f" (agentfn validate{where})",
-        )
-    if local:
-        console.say("answered by the embedded service, which is no language model")
+        console.say(f"no function was called; should one have been: clear names and descriptions, tool_choice{where}")
+    wrong = [row.problem or "" for row in result.calls if row.problem is not None]
+    for sign, remedy in REMEDIES:
+        if any(sign in problem for problem in wrong):
+            console.say(f"{remedy}{where}")
 
 
 def _exit_code(result: TurnResult) -> ExitCode:
