@@ -72,13 +72,18 @@ def remote_target(backend: Backend, ledger: Ledger, text: str) -> Target:
     name, _, version = text.partition(":")
     remote = backend.find_agent(name, version or None)
     if remote is None:
-        known = sorted({row.label for row in ledger.live("agent")})
-        raise NegativeError(
-            f"there is no agent {text} at {backend.endpoint}",
-            code="agent_not_found",
-            hint=f"known here: {', '.join(known)}" if known else "create one first: agentfn create FILE",
-        )
+        raise no_such_agent(text, backend, ledger)
     return Target(agent_from_remote(remote), remote.ref)
+
+
+def no_such_agent(text: str, backend: Backend, ledger: Ledger) -> NegativeError:
+    """Return the error for a name that the service does not know, with those that are known."""
+    known = sorted({row.label for row in ledger.live("agent")})
+    return NegativeError(
+        f"there is no agent {text} at {backend.endpoint}",
+        code="agent_not_found",
+        hint=f"known here: {', '.join(known)}" if known else "create one first: agentfn create FILE",
+    )
 
 
 def _as_created(ctx: AppContext, agent: Agent, digest: str | None) -> Agent:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from agentfn.errors import Finding, InvalidFileError, UsageError
+from agentfn.utf8 import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,21 +100,11 @@ def read_document(path: File) -> Document:
 def parse_document(text: str | bytes, source: str) -> Document:
     """Read a text: as JSON where the source's name ends in .json, else as YAML (of which JSON is a part)."""
     if isinstance(text, bytes):
-        text = _decoded(text, source)
+        text = decode(text, source)
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if source.endswith(".json"):
         return _json_document(text, source)
     return _Reader(text, source).read()
-
-
-def _decoded(data: bytes, source: str) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as exc:
-        line = data.count(b"\n", 0, exc.start) + 1
-        column = exc.start - (data.rfind(b"\n", 0, exc.start) + 1) + 1
-        message = f"byte 0x{data[exc.start]:02x} is not UTF-8"
-        raise InvalidFileError([Finding(source, line, column, "not-utf-8", message)]) from exc
 
 
 def _json_document(text: str, source: str) -> Document:

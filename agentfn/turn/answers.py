@@ -1,4 +1,4 @@
-"""Outcomes that come from outside: picks the call that is meant, and reads ``--outputs``, ``--output-file``, ``--content``."""
+"""Outcomes that come from outside: picks the call that is meant, and reads ``--outputs`` and ``--content``."""
 
 from __future__ import annotations
 
@@ -45,17 +45,6 @@ def pick_call(rows: Sequence[CallRow], call: str | None) -> CallRow:
 
 def _names(rows: Sequence[CallRow]) -> str:
     return ", ".join(f"{row.id} ({row.function})" for row in rows)
-
-
-def read_text(data: bytes, source: str) -> str:
-    """Return bytes as UTF-8 text, unchanged; raise InvalidFileError that names the first byte which is none."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as exc:
-        line = data.count(b"\n", 0, exc.start) + 1
-        column = exc.start - (data.rfind(b"\n", 0, exc.start) + 1) + 1
-        message = f"byte 0x{data[exc.start]:02x} at offset {exc.start} is not UTF-8"
-        raise InvalidFileError([Finding(source, line, column, "not-utf-8", message)]) from exc
 
 
 def read_content(path: Path) -> Outcome:

@@ -30,9 +30,9 @@ def call(
     from agentfn.handlers.arguments import check_arguments
     from agentfn.handlers.protocol import CallContext
     from agentfn.model import Call
-    from agentfn.turn.answers import read_text
+    from agentfn.utf8 import decode
 
-    text = read_text(sys.stdin.buffer.read(), "standard input") if arguments == "-" else arguments
+    text = decode(sys.stdin.buffer.read(), "standard input") if arguments == "-" else arguments
     agent = load_file(ctx, file)
     names = [tool.name for tool in agent.functions]
     tool = agent.function(function)

@@ -62,9 +62,9 @@ def chat(
 def _message(ctx: AppContext, message: str | None, *, events: bool) -> str | None:
     """Return the message; None means a conversation on the terminal."""
     if message == "-":
-        from agentfn.turn.answers import read_text
+        from agentfn.utf8 import decode
 
-        message = read_text(sys.stdin.buffer.read(), "standard input")
+        message = decode(sys.stdin.buffer.read(), "standard input")
     if message is not None:
         if not message.strip():
             raise UsageError("the message is empty")

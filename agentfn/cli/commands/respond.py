@@ -67,7 +67,8 @@ def respond(
 def _single(output: str | None, output_file: str | None, error: str | None, content: Path | None) -> Outcome:
     """Return the one outcome that the options give."""
     from agentfn.model import Outcome
-    from agentfn.turn.answers import read_content, read_text
+    from agentfn.turn.answers import read_content
+    from agentfn.utf8 import decode
 
     if content is not None:
         return read_content(content)
@@ -76,8 +77,8 @@ def _single(output: str | None, output_file: str | None, error: str | None, cont
     if output_file is None:
         return Outcome(output=output)
     if output_file == "-":
-        return Outcome(output=read_text(sys.stdin.buffer.read(), "standard input"))
+        return Outcome(output=decode(sys.stdin.buffer.read(), "standard input"))
     path = Path(output_file)
     if not path.is_file():
         raise UsageError(f"there is no file {output_file}")
-    return Outcome(output=read_text(path.read_bytes(), output_file))
+    return Outcome(output=decode(path.read_bytes(), output_file))

@@ -10,7 +10,7 @@ import typer
 from agentfn.cli import _options as opt
 from agentfn.cli._context import AppContext
 from agentfn.cli._output import CommandResult
-from agentfn.errors import NegativeError
+from agentfn.cli._sessions import no_such_agent
 from agentfn.visible import visible
 
 if TYPE_CHECKING:
@@ -32,12 +32,7 @@ def show(
     found = backend.find_agent(bare, version or None)
     own = [row for row in ledger.live("agent") if row.name == bare]
     if found is None:
-        known = sorted({row.label for row in ledger.live("agent")})
-        raise NegativeError(
-            f"there is no agent {name} at {backend.endpoint}",
-            code="agent_not_found",
-            hint=f"known here: {', '.join(known)}" if known else "agentfn list --remote",
-        )
+        raise no_such_agent(name, backend, ledger)
     tokens = {row.token for row in own}
     mine = found.metadata.get("agentfn-id") in tokens
     data: dict[str, Json] = {
