@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentfn.errors import AgentfnError, NegativeError, NotAuthorisedError, PendingError, ServiceError
@@ -16,22 +17,31 @@ _NO_CALL = re.compile(r"No tool call found for function call output with call_id
 _LIMITS = ("insufficient_quota", "agents_limit_exceeded", "tool_limit_exceeded", "UserError")
 
 
-def translated(reply: Reply, endpoint: str, doing: str, *, sent: tuple[str, ...] = ()) -> AgentfnError:
-    """Return the error for a refusal. `doing` says what was asked; `sent` are the calls whose outputs were in it."""
+def translated(
+    reply: Reply,
+    endpoint: str,
+    doing: str,
+    *,
+    sent: tuple[str, ...] = (),
+    asked_at: float | None = None,
+) -> AgentfnError:
+    """Return the error for a refusal. `doing` says what was asked; `sent` are the calls whose outputs were in it.
+
+    `asked_at` is when the service asked for them, in unix seconds, where that is known.
+    """
     error = _innermost(reply.error())
     code = str(error.get("code") or "")
-    message = str(error.get("message") or reply.text.strip()[:300] or f"HTTP {reply.status}").strip()
+    message = str(error.get("message") or "").strip() or _plain(reply)
     told = f"{doing}: {message}{_details(error)}{_request(reply)}"
-    refusal = _Refusal(reply, code, message, told, endpoint, sent)
+    refusal = _Refusal(reply, code, message, told, endpoint, doing, sent, asked_at)
     for find in (_identity, _missing, _calls, _definition, _limits):
         found = find(refusal)
         if found is not None:
             return found
-    hint = "agentfn doctor" if reply.status >= 500 else None  # noqa: PLR2004  # HTTP's own number
     return ServiceError(
         told,
         code=code or f"http_{reply.status}",
-        hint=hint,
+        hint=None if reply.error() else "is the endpoint that of a project? agentfn doctor",
         status=reply.status,
         request_id=reply.request_id,
     )
@@ -45,7 +55,9 @@ class _Refusal(NamedTuple):
     message: str
     told: str
     endpoint: str
+    doing: str
     sent: tuple[str, ...]
+    asked_at: float | None
 
 
 def _innermost(error: dict[str, Any]) -> dict[str, Any]:
@@ -61,6 +73,17 @@ def _innermost(error: dict[str, Any]) -> dict[str, Any]:
             found = inner.get("error", inner)
             return {**error, **found} if isinstance(found, dict) and found.get("message") else error
     return error
+
+
+def _plain(reply: Reply) -> str:
+    """Return what an answer says that holds no error as JSON: a gateway's text, a web server's page, or nothing."""
+    text = reply.text.strip()
+    if "html" in reply.headers.get("content-type", "") or text.startswith("<"):
+        title = re.search(r"<title>([^<]*)</title>", text, re.IGNORECASE)
+        return f"the answer was {reply.status} with a web page" + (f", {title[1].strip()}" if title else "")
+    place = reply.headers.get("location")
+    moved = f", which points to {place}" if place else ""
+    return text[:300] or f"the answer was {reply.status} and said nothing{moved}"
 
 
 def _details(error: dict[str, Any]) -> str:
@@ -79,9 +102,10 @@ def _request(reply: Reply) -> str:
 
 
 def _identity(refusal: _Refusal) -> AgentfnError | None:
-    reply, code, message, told, _, _ = refusal
+    reply, code, message, told, *_ = refusal
     if code == "preview_feature_required":
-        return ServiceError(told, code=code, status=reply.status)
+        hint = "agentfn makes prompt agents, which need no preview feature: is this the project's own endpoint?"
+        return ServiceError(told, code=code, hint=hint, status=reply.status, request_id=reply.request_id)
     if reply.status == 401 or (reply.status == 403 and code not in _LIMITS):  # noqa: PLR2004  # HTTP's own numbers
         if "lacks the required data action" in message or code == "PermissionDenied" or reply.status == 403:  # noqa: PLR2004
             return NotAuthorisedError(
@@ -98,28 +122,33 @@ def _identity(refusal: _Refusal) -> AgentfnError | None:
 
 
 def _missing(refusal: _Refusal) -> AgentfnError | None:
-    reply, code, message, told, endpoint, _ = refusal
+    reply, code, message, told, endpoint, *_ = refusal
     if code == "DeploymentNotFound" or "DeploymentNotFound" in message:
         hint = "set model in the agent file to a deployment of this project, then agentfn create FILE"
         return ServiceError(told, code="deployment_not_found", hint=hint, status=reply.status)
+    unknown = "agentfn list shows the conversations there are"
+    if message.startswith("Invalid conversation id"):
+        return NegativeError(told, code="conversation_not_found", hint=unknown)
     if reply.status != 404:  # noqa: PLR2004  # HTTP's own number
         return None
     if "Project not found" in message:
         hint = f"check the endpoint {endpoint}; a new project needs a minute"
         return ServiceError(told, code="project_not_found", hint=hint, status=404)
     if message.startswith("Conversation"):
-        return NegativeError(told, code="conversation_not_found", hint="agentfn list shows the conversations there are")
+        return NegativeError(told, code="conversation_not_found", hint=unknown)
     if message.startswith("Agent"):
         return NegativeError(told, code="agent_not_found", hint="agentfn list --remote, or agentfn create FILE")
     return None
 
 
 def _calls(refusal: _Refusal) -> AgentfnError | None:
-    reply, code, message, told, _, sent = refusal
+    reply, code, message, told, *_ = refusal
+    sent = refusal.sent
     if code == "run_expired" or "expired" in message.lower():
+        asked = "" if refusal.asked_at is None else f" The calls were asked for at {_utc(refusal.asked_at)}."
         return NegativeError(
-            f"{told}; a turn lives ten minutes from the response that asked, waiting included. The output is kept in the"
-            " journal",
+            f"{told}.{asked} A turn lives ten minutes from the response that asked, waiting included. The output is kept"
+            " in the journal",
             code="expired",
             hint="ask again in a new conversation; for slow work return a status at once and poll",
         )
@@ -146,8 +175,12 @@ def _calls(refusal: _Refusal) -> AgentfnError | None:
     return None
 
 
+def _utc(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
+
+
 def _definition(refusal: _Refusal) -> AgentfnError | None:
-    reply, code, message, told, _, _ = refusal
+    reply, code, message, told, *_ = refusal
     hint = None
     if code == "invalid_function_parameters" or message.startswith("Invalid schema for function"):
         code, hint = "invalid_function_parameters", "agentfn validate FILE names every place"
@@ -157,18 +190,25 @@ def _definition(refusal: _Refusal) -> AgentfnError | None:
         code = "agent_field"
     elif code == "conversation_locked":
         hint = "another run works on this conversation; try again when it is done"
+    elif reply.status == 409 and refusal.doing.startswith("deleting"):  # noqa: PLR2004  # HTTP's own number
+        return NegativeError(
+            f"{told}; it is left as it was", code="conflict", hint="end its active sessions, then try again"
+        )
     elif reply.status == 409:  # noqa: PLR2004  # HTTP's own number
-        return NegativeError(told, code="conflict", hint="close what uses it, then try again")
+        code, hint = code or "conflict", "somebody else changes it at the same time; try again"
     else:
         return None
     return ServiceError(told, code=code, hint=hint, status=reply.status, request_id=reply.request_id)
 
 
 def _limits(refusal: _Refusal) -> AgentfnError | None:
-    reply, code, _, told, _, _ = refusal
+    reply, code, _, told, *_ = refusal
     if code in _LIMITS:
         hint = "check the quota; agentfn cleanup --older-than 1d removes what is left over"
         return ServiceError(told, code=code, hint=hint, status=reply.status, request_id=reply.request_id)
     if reply.status == 429:  # noqa: PLR2004  # HTTP's own number
-        return ServiceError(f"{told}; still throttled after several tries", code="throttled", hint="try again later")
+        told = f"{told}; still throttled after several tries"
+        hint = "try again later"
+        code = "throttled"
+        return ServiceError(told, code=code, hint=hint, status=reply.status, request_id=reply.request_id)
     return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from agentfn.model import (
     AgentRef,
@@ -15,6 +16,7 @@ from agentfn.model import (
     RemoteAgent,
     RemoteConversation,
     Stamp,
+    Step,
     Usage,
 )
 
@@ -34,6 +36,7 @@ _ADVICE = {
     "local_shell_call": "it wants a shell command to be run, which agentfn does not do",
     "shell_call": "it wants a shell command to be run, which agentfn does not do",
     "apply_patch_call": "it wants a patch to be applied, which agentfn does not do",
+    "tool_search_call": "it wants tools to be searched for here, which agentfn does not do",
 }
 
 
@@ -66,12 +69,11 @@ def remote_agent(body: Json) -> RemoteAgent:
     name = str(found.get("name") or entry.get("name") or "")
     version = found.get("version")
     guid = found.get("agent_guid")
-    created = found.get("created_at")
     metadata = found.get("metadata")
     definition = found.get("definition")
     return RemoteAgent(
         AgentRef(name, None if version is None else str(version), guid if isinstance(guid, str) else None),
-        float(created) if isinstance(created, (int, float)) else None,
+        created_at(found),
         {str(k): str(v) for k, v in metadata.items()} if isinstance(metadata, dict) else {},
         definition if isinstance(definition, dict) else {},
     )
@@ -79,10 +81,10 @@ def remote_agent(body: Json) -> RemoteAgent:
 
 def remote_conversation(body: Item) -> RemoteConversation:
     """Return a conversation of the list."""
-    created, metadata = body.get("created_at"), body.get("metadata")
+    metadata = body.get("metadata")
     return RemoteConversation(
         str(body.get("id") or ""),
-        float(created) if isinstance(created, (int, float)) else None,
+        created_at(body),
         {str(k): str(v) for k, v in metadata.items()} if isinstance(metadata, dict) else {},
     )
 
@@ -115,12 +117,19 @@ def arguments_text(item: Item) -> str:
 
 
 def actions_of(output: Iterable[Item]) -> tuple[OtherAction, ...]:
-    """Return what else the service waits for."""
+    """Return what else the service waits for; what its own side has answered already is not waited for."""
+    found = list(output)
+    closed = {str(item.get("call_id")) for item in found if str(item.get("type")).endswith("_output")}
     return tuple(
         OtherAction(str(item["type"]), str(item.get("id") or ""), _advice(item))
-        for item in output
-        if item.get("type") in _ADVICE
+        for item in found
+        if str(item.get("type")) in _ADVICE and str(item.get("call_id")) not in closed and _is_ours(item)
     )
+
+
+def _is_ours(item: Item) -> bool:
+    """Tell whether an item waits for the client: tools are searched for by the service itself, unless it says so."""
+    return item["type"] != "tool_search_call" or item.get("execution") == "client"
 
 
 def _advice(item: Item) -> str:
@@ -144,9 +153,12 @@ def message_text(item: Item) -> str:
 
 def _parts(item: Item) -> list[Item]:
     content = item.get("content")
-    if isinstance(content, str):
-        return [{"type": "output_text", "text": content}]
-    return [part for part in content or [] if isinstance(part, dict)]
+    return [{"type": "output_text", "text": content}] if isinstance(content, str) else objects(content)
+
+
+def objects(value: Json) -> list[Item]:
+    """Return the objects of an array; nothing where it is none."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _part_text(part: Item) -> str:
@@ -166,7 +178,60 @@ def usage_of(body: Item) -> Usage | None:
 
 
 def _count(value: Json) -> int:
-    return int(value) if isinstance(value, (int, float)) else 0
+    return int(value) if _is_number(value) else 0
+
+
+def _is_number(value: Json) -> TypeGuard[float]:
+    # json reads NaN and Infinity, which no service means.
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def created_at(body: Item) -> float | None:
+    """Return when something was created, in unix seconds; None where it does not say so in numbers."""
+    created = body.get("created_at")
+    return float(created) if _is_number(created) else None
+
+
+def step_of(body: Item, now: float) -> Step:
+    """Return what a response says (foundry.md §4.4); `now` is the service's clock."""
+    output = objects(body.get("output"))
+    failure = failure_of(body)
+    calls = calls_of(output) if failure is None else ()
+    actions = actions_of(output) if failure is None else ()
+    answer = text_of(output)
+    if calls or actions:
+        answer = None
+    elif answer is None and failure is None:
+        answer = ""  # it has come to its end and said nothing
+    created = created_at(body)
+    agent = agent_of(body)
+    return Step(
+        id=str(body.get("id") or ""),
+        created_at=now if created is None else created,
+        service_now=now,
+        calls=calls,
+        answer=answer,
+        failure=failure,
+        usage=usage_of(body),
+        actions=actions,
+        version=agent.version if agent is not None else None,
+    )
+
+
+def failure_of(body: Item) -> str | None:
+    """Return why a response has no answer, or only part of one; None where it was completed."""
+    status = body.get("status") or "completed"
+    if status == "completed":
+        return None
+    if status == "incomplete":
+        details = body.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, dict) else None
+        return f"the answer is incomplete: {reason or 'no reason given'}"
+    if status == "failed":
+        error = body.get("error")
+        error = error if isinstance(error, dict) else {}
+        return f"{error.get('message') or 'no reason given'} ({error.get('code') or 'failed'})"
+    return "the response was cancelled" if status == "cancelled" else f"the service stopped while it was {status}"
 
 
 def response_of(item: Item) -> str | None:
@@ -180,7 +245,8 @@ def response_of(item: Item) -> str | None:
 
 def agent_of(item: Item) -> AgentRef | None:
     """Return the agent that an item or a response came from."""
-    for source in (item.get("agent_reference"), (item.get("created_by") or {}).get("agent")):
+    created = item.get("created_by")
+    for source in (item.get("agent_reference"), created.get("agent") if isinstance(created, dict) else None):
         if isinstance(source, dict) and source.get("name"):
             version = source.get("version")
             return AgentRef(str(source["name"]), None if version is None else str(version))

@@ -1,42 +1,64 @@
 """Foundry's turn: each model step is a request, and no message or output goes out twice.
 
-After a request whose fate is unknown the conversation is read first: what was sent is there, then the answer is fetched
-or the model is asked to go on; it is not there, then the same bytes are sent again.
+After a request whose fate is unknown the conversation is read before anything is sent: what was sent is there, then the
+answer is taken from there or the model is asked to go on; it is not there, then the same bytes are sent again. From then
+on every further wait ends with reading, since the lost request may still be at work.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agentfn.backends import foundry_history as history
 from agentfn.backends import foundry_items as items
 from agentfn.backends.foundry_errors import translated
-from agentfn.backends.http import Channel, RefusedError, UnknownFateError
+from agentfn.backends.foundry_stream import collect
+from agentfn.backends.foundry_wire import CONVERSATIONS, RESPONSES, Item, Page, Project, segment
+from agentfn.backends.http import (
+    MOST_CONNECTS,
+    NotSentError,
+    RefusedError,
+    Reply,
+    UnknownFateError,
+    is_locked,
+    is_not_now,
+    told_status,
+)
 from agentfn.backends.protocol import Listener, Look, Start, Submit
-from agentfn.errors import NegativeError, ServiceError
+from agentfn.backends.retry import MOST_RETRIES, Patience
+from agentfn.errors import AgentfnError, NegativeError, ServiceError
 from agentfn.model import AgentRef, Stamp, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agentfn.backends.retry import Patience
-
-Item = dict[str, Any]
-
 #: Our turn's id in the response's metadata. That responses take metadata next to an agent is what the specification
 #: says (foundry.md §4.3), but no recording shows it: set this to False should a service refuse it.
 TURN_IN_METADATA = True
-_CONVERSATIONS = "/openai/v1/conversations"
-_RESPONSES = "/openai/v1/responses"
-_PAGE = 100
+
+
+class _Asking(NamedTuple):
+    """A request for a model step: its body, and how to tell from a conversation's items whether it arrived.
+
+    `sent` are the calls whose outputs are in it, `asked_by` is the response that asked for them.
+    """
+
+    body: Item
+    arrived: Callable[[list[Item]], bool]
+    sent: tuple[str, ...] = ()
+    asked_by: str = ""
+
+    @property
+    def conversation(self) -> str:
+        return str(self.body["conversation"])
 
 
 class TurnClient:
-    """Messages, outputs and conversations of one project."""
+    """Messages, outputs and the state of conversations of one project."""
 
-    def __init__(self, channel: Channel, endpoint: str) -> None:
-        self._channel = channel
-        self._endpoint = endpoint
+    def __init__(self, project: Project) -> None:
+        self._project = project
 
     def start(self, request: Start, listener: Listener) -> Step:
         """Send a message; open a conversation for it first where there is none."""
@@ -44,266 +66,221 @@ class TurnClient:
         if conversation is None:
             conversation = self._open(request.stamp, listener)
             listener.conversation_opened(conversation)
-        body = self._body(request.agent, conversation, request.turn, request.message, stream=request.stream)
+        body = _body(request.agent, conversation, request.turn, request.message, stream=request.stream)
 
         def arrived(found: list[Item]) -> bool:
-            same = [i for i in found if i.get("role") == "user" and items.message_text(i) == request.message]
-            return len(same) > request.earlier_same
+            return history.times_said(found, request.message) > request.earlier_same
 
-        return self._ask(body, conversation, arrived, listener)
+        return self._ask(_Asking(body, arrived), listener)
 
     def submit(self, request: Submit, listener: Listener) -> Step:
         """Send all outcomes of one step."""
         given = [items.output_item(call, outcome) for call, outcome in request.outcomes]
-        body = self._body(request.agent, request.conversation, request.turn, given, stream=request.stream)
-        ids = {call.id for call, _ in request.outcomes}
+        body = _body(request.agent, request.conversation, request.turn, given, stream=request.stream)
+        sent = tuple(call.id for call, _ in request.outcomes)
 
         def arrived(found: list[Item]) -> bool:
-            return ids <= _answered(found)
+            return history.answered(found).issuperset(sent)
 
-        return self._ask(body, request.conversation, arrived, listener, sent=tuple(ids))
-
-    def _body(self, agent: AgentRef, conversation: str, turn: str, given: Any, *, stream: bool) -> Item:
-        reference = {"type": "agent_reference", "name": agent.name}
-        if agent.version is not None:
-            reference["version"] = agent.version
-        body: Item = {"agent_reference": reference, "conversation": conversation, "input": given}
-        if TURN_IN_METADATA:
-            body["metadata"] = {"agentfn-turn": turn}
-        return body | ({"stream": True} if stream else {})
-
-    def _open(self, stamp: Stamp, listener: Listener) -> str:
-        patience = self._channel.patience(listener.retrying)
-        while True:
-            try:
-                reply = self._channel.send(
-                    "POST",
-                    _CONVERSATIONS,
-                    body={"metadata": stamp.metadata()},
-                    patience=patience,
-                )
-            except UnknownFateError as exc:
-                found = self._stamped(stamp, patience)
-                if found is not None:
-                    return found
-                patience.wait(exc.reason, exc.headers, self._lost(exc))
-            except RefusedError as exc:
-                raise translated(exc.reply, self._endpoint, "opening a conversation") from exc
-            else:
-                return str(reply.body["id"])
-
-    def _stamped(self, stamp: Stamp, patience: Patience) -> str | None:
-        """Return the conversation that carries the stamp; new ones come first, so one page is enough."""
-        body = self._get(f"{_CONVERSATIONS}?limit={_PAGE}", patience)
-        for entry in body.get("data") or []:
-            if (entry.get("metadata") or {}).get("agentfn-id") == stamp.token:
-                return str(entry["id"])
-        return None
-
-    def _ask(
-        self,
-        body: Item,
-        conversation: str,
-        arrived: Callable[[list[Item]], bool],
-        listener: Listener,
-        sent: tuple[str, ...] = (),
-    ) -> Step:
-        """Send a request for a model step and see it through."""
-        patience = self._channel.patience(listener.retrying)
-        while True:
-            try:
-                return self._once(body, patience, listener)
-            except UnknownFateError as exc:
-                unknown = exc
-            except RefusedError as exc:
-                raise translated(exc.reply, self._endpoint, "asking the agent", sent=sent) from exc
-            patience.wait(unknown.reason, unknown.headers, self._lost(unknown))
-            found = self._items(conversation, patience)
-            if found is None:
-                raise NegativeError(f"conversation {conversation} is gone", code="conversation_not_found")
-            if not arrived(found):
-                continue
-            step = self._standing(found, patience)
-            if step is not None:
-                return step
-            # What was sent is there and no answer is: the model goes on where the history stands (foundry.md §4.3).
-            body = {**body, "input": []}
-
-    def _once(self, body: Item, patience: Patience, listener: Listener) -> Step:
-        if not body.get("stream"):
-            reply = self._channel.send("POST", _RESPONSES, body=body, patience=patience)
-            if not isinstance(reply.body, dict):
-                raise UnknownFateError("the answer was no JSON")
-            return step_of(reply.body, reply.service_now)
-        return self._streamed(body, patience, listener)
-
-    def _streamed(self, body: Item, patience: Patience, listener: Listener) -> Step:
-        done: dict[int, Item] = {}
-        started: dict[int, Item] = {}
-        response: Item = {}
-        now = 0.0
-        for event, now in self._channel.stream(_RESPONSES, body=body, patience=patience):  # noqa: B007  # the last one counts
-            kind = event.get("type")
-            if isinstance(event.get("response"), dict):
-                response = event["response"]
-            if kind == "response.output_text.delta":
-                listener.text(str(event.get("delta") or ""))
-            elif kind == "response.output_item.added":
-                started[event.get("output_index", len(started))] = event.get("item") or {}
-            elif kind == "response.output_item.done":
-                done[event.get("output_index", len(done))] = event.get("item") or {}
-            elif kind == "error":
-                given = event.get("error")
-                error: Item = given if isinstance(given, dict) else event
-                raise ServiceError(
-                    f"the service broke off: {error.get('message')}",
-                    code=str(error.get("code") or "error"),
-                )
-            if kind in ("response.completed", "response.failed", "response.incomplete"):
-                break
-        else:
-            raise UnknownFateError("the stream ended before the answer was complete")
-        if not response.get("output"):
-            response = {**response, "output": [done[index] for index in sorted(done)]}
-        cut = next((i for at, i in started.items() if at not in done and i.get("type") == "function_call"), None)
-        whole = {call.id for call in items.calls_of(response["output"])}
-        if cut is not None and cut.get("call_id") not in whole:
-            return self._fetched(response, str(cut.get("call_id")), patience)
-        return step_of(response, now)
-
-    def _fetched(self, response: Item, call_id: str, patience: Patience) -> Step:
-        """Fetch a response whose stream said "completed" in the middle of a call's arguments."""
-        identity = str(response.get("id") or "")
-        try:
-            reply = self._channel.send("GET", f"{_RESPONSES}/{_segment(identity)}", patience=patience, safe=True)
-        except RefusedError:
-            reply = None
-        body = reply.body if reply is not None and isinstance(reply.body, dict) else {}
-        if reply is not None and call_id in {call.id for call in items.calls_of(body.get("output") or [])}:
-            return step_of(body, reply.service_now)
-        raise ServiceError(
-            f"the stream ended before the arguments of {call_id} were complete",
-            code="stream_incomplete",
-            hint=f"try again; the response is {identity}",
-        )
+        return self._ask(_Asking(body, arrived, sent, request.asked_by), listener)
 
     def look(self, conversation: str) -> Look:
         """Read which calls wait, and the step they belong to."""
-        patience = self._channel.patience(lambda _reason, _seconds: None)
-        found = self._items(conversation, patience)
-        if found is None:
-            return Look(exists=False)
-        step = self._standing(found, patience)
-        waiting = step.calls if step is not None else ()
-        agent = next((ref for item in reversed(found) if (ref := items.agent_of(item)) is not None), None)
-        return Look(exists=True, waiting=waiting, answered=frozenset(_answered(found)), step=step, agent=agent)
-
-    def _items(self, conversation: str, patience: Patience) -> list[Item] | None:
-        """Return a conversation's items, oldest first, all pages; None where there is no such conversation."""
+        path = _items_path(conversation)
+        doing = f"reading conversation {conversation}"
         found: list[Item] = []
-        after = ""
-        while True:
-            path = f"{_CONVERSATIONS}/{_segment(conversation)}/items?order=asc&limit={_PAGE}{after}"
-            try:
-                body = self._get(path, patience, raw=True)
-            except RefusedError as exc:
-                if exc.reply.status == 404:  # noqa: PLR2004  # HTTP's own number
-                    return None
-                raise translated(exc.reply, self._endpoint, f"reading conversation {conversation}") from exc
-            page = [item for item in body.get("data") or [] if isinstance(item, dict)]
-            found += page
-            if not body.get("has_more") or not page or after == f"&after={body.get('last_id')}":
-                return found
-            after = f"&after={body.get('last_id')}"
+        page: Page | None = None
+        for page in self._project.pages(path, doing, order="desc"):
+            found = page.entries[::-1] + found
+            # No call of an earlier turn can wait: it would have stopped this one (foundry.md §5.2).
+            if any(history.is_user_message(item) for item in page.entries):
+                break
+        if page is None:
+            return Look(exists=False)
+        step = self._standing(found, page.now)
+        agent = next((ref for item in reversed(found) if (ref := items.agent_of(item)) is not None), None)
+        waiting = step.calls if step is not None else ()
+        return Look(exists=True, waiting=waiting, answered=frozenset(history.answered(found)), step=step, agent=agent)
 
-    def _standing(self, found: list[Item], patience: Patience) -> Step | None:
-        """Return the step at the end of a conversation: waiting calls, or the answer; None where neither is there."""
-        answered = _answered(found)
-        waiting = [i for i in found if i.get("type") == "function_call" and i.get("call_id") not in answered]
-        last = waiting[-1] if waiting else found[-1] if found else None
-        if last is None or (not waiting and not (last.get("type") == "message" and last.get("role") == "assistant")):
-            return None
-        identity = items.response_of(last)
-        response = self._response(identity, patience) if identity else {}
-        calls = items.calls_of(waiting)
-        answer = None if waiting else items.text_of([i for i in found if items.response_of(i) == identity] or [last])
-        created = response.get("created_at")
-        now = float(response["agentfn-now"]) if response else 0.0
-        return Step(
-            id=identity or str(last.get("id")),
-            created_at=float(created) if isinstance(created, (int, float)) else now,
-            service_now=now,
-            calls=calls,
-            answer=answer,
-            usage=items.usage_of(response),
+    # Opening a conversation ------------------------------------------------------------------------------------------
+
+    def _open(self, stamp: Stamp, listener: Listener) -> str:
+        patience = self._project.channel.patience(listener.retrying)
+        while True:
+            try:
+                reply = self._project.send(
+                    "POST", CONVERSATIONS, body={"metadata": stamp.metadata()}, patience=patience
+                )
+                if isinstance(reply.body, dict) and reply.body.get("id"):
+                    return str(reply.body["id"])
+                exc = UnknownFateError("the answer names no conversation")
+            except UnknownFateError as unknown:
+                exc = unknown
+            except RefusedError as refused:
+                raise translated(refused.reply, self._project.endpoint, "opening a conversation") from refused
+            # Wait before looking: the service may still be at it.
+            patience.wait(exc.reason, exc.headers, self._lost(exc.told))
+            found = self._stamped(stamp)
+            if found is not None:
+                return found
+
+    def _stamped(self, stamp: Stamp) -> str | None:
+        """Return the conversation that carries the stamp; new ones come first, so one page is enough."""
+        pages = self._project.pages(CONVERSATIONS, "looking for the new conversation", order="desc")
+        for entry in next(pages, Page([], 0.0)).entries:
+            remote = items.remote_conversation(entry)
+            if remote.metadata.get("agentfn-id") == stamp.token:
+                return remote.id
+        return None
+
+    # Asking for a step -----------------------------------------------------------------------------------------------
+
+    def _ask(self, asking: _Asking, listener: Listener) -> Step:
+        """Send a request for a model step and see it through."""
+        patience = self._project.channel.patience(listener.retrying)
+        body = asking.body
+        in_doubt = False
+        while True:
+            try:
+                return self._once(body, listener)
+            except UnknownFateError as exc:
+                in_doubt = True
+                trouble = _Trouble(exc.reason, exc, self._lost(exc.told))
+            except NotSentError as exc:
+                trouble = _Trouble(exc.reason, exc, exc.error, most=MOST_CONNECTS)
+            except RefusedError as exc:
+                error = self._refusal(exc.reply, asking)
+                if not is_not_now(exc.reply):
+                    step = self._recovered(asking, listener)[1] if in_doubt else None
+                    if step is None:
+                        raise error from exc
+                    return step
+                trouble = _Trouble(told_status(exc.reply), exc, error, status=exc.reply.status)
+            self._wait(patience, trouble, in_doubt=in_doubt)
+            if in_doubt:
+                arrived, step = self._recovered(asking, listener)
+                if step is not None:
+                    return step
+                # Where it is there without an answer, the model goes on from the history (foundry.md §4.3).
+                body = {**asking.body, "input": []} if arrived else asking.body
+
+    def _wait(self, patience: Patience, trouble: _Trouble, *, in_doubt: bool) -> None:
+        """Wait before the next attempt, or give up."""
+        exc = trouble.exc
+        headers = exc.reply.headers if isinstance(exc, RefusedError) else getattr(exc, "headers", {})
+        if not in_doubt:
+            patience.wait(trouble.reason, headers, trouble.error, most=trouble.most, status=trouble.status)
+            return
+        # It may be our own lost request that has the conversation, for as long as a model computes: only time counts.
+        locked = isinstance(exc, RefusedError) and is_locked(exc.reply)
+        patience.wait(trouble.reason, headers, self._lost(trouble.reason), most=None if locked else trouble.most)
+
+    def _once(self, body: Item, listener: Listener) -> Step:
+        channel = self._project.channel
+        if not body.get("stream"):
+            reply = channel.attempt("POST", RESPONSES, body=body)
+            if not isinstance(reply.body, dict):
+                raise UnknownFateError("the answer was no JSON object")
+            return self._step(reply.body, reply.service_now)
+        collected = collect(channel.stream(RESPONSES, body=body), listener.text, channel.mask)
+        if collected.cut is None:
+            return self._step(collected.response, collected.now)
+        # The service said "completed" in the middle of a call's arguments: perhaps it has kept them whole.
+        identity = str(collected.response.get("id") or "")
+        response, now = self._response(identity)
+        if collected.cut in {call.id for call in items.calls_of(items.objects(response.get("output")))}:
+            return self._step(response, now)
+        raise ServiceError(
+            f"the stream ended before the arguments of {collected.cut} were complete; the response is {identity}",
+            code="stream_incomplete",
+            hint=f"agentfn pending {body['conversation']} asks for it again",
         )
 
-    def _response(self, identity: str, patience: Patience) -> Item:
-        """Return a response, with the service's clock beside it; empty where it is not kept."""
-        try:
-            reply = self._channel.send("GET", f"{_RESPONSES}/{_segment(identity)}", patience=patience, safe=True)
-        except RefusedError:
-            return {}
-        body = reply.body if isinstance(reply.body, dict) else {}
-        return {**body, "agentfn-now": reply.service_now}
+    def _recovered(self, asking: _Asking, listener: Listener) -> tuple[bool, Step | None]:
+        """Read the conversation: return whether the request arrived, and what came of it."""
+        doing = f"reading conversation {asking.conversation}"
+        pages = list(
+            self._project.pages(_items_path(asking.conversation), doing, order="asc", told=listener.retrying),
+        )
+        if not pages:
+            raise NegativeError(f"conversation {asking.conversation} is gone", code="conversation_not_found")
+        found = [item for page in pages for item in page.entries]
+        arrived = asking.arrived(found)
+        return arrived, self._standing(found, pages[-1].now) if arrived else None
 
-    def _get(self, path: str, patience: Patience, *, raw: bool = False) -> Item:
-        try:
-            body = self._channel.send("GET", path, patience=patience, safe=True).body
-        except RefusedError as exc:
-            if raw:
-                raise
-            raise translated(exc.reply, self._endpoint, "reading a list") from exc
-        return body if isinstance(body, dict) else {}
+    # What came of it -------------------------------------------------------------------------------------------------
 
-    def _lost(self, exc: UnknownFateError) -> ServiceError:
+    def _standing(self, found: list[Item], now: float) -> Step | None:
+        """Return the step at the end of a conversation; None where the service has not said anything yet."""
+        last = history.last_step(found)
+        if last is None:
+            return None
+        response, response_now = self._response(last.response) if last.response else ({}, now)
+        created = items.created_at(response)
+        return Step(
+            id=last.response or last.item,
+            created_at=(response_now or now) if created is None else created,
+            service_now=response_now or now,
+            calls=last.calls,
+            answer=last.answer,
+            failure=None if last.calls else self._masked(items.failure_of(response)),
+            usage=items.usage_of(response),
+            actions=last.actions,
+            version=last.version,
+        )
+
+    def _step(self, body: Item, now: float) -> Step:
+        step = items.step_of(body, now)
+        return step._replace(failure=self._masked(step.failure))
+
+    def _masked(self, text: str | None) -> str | None:
+        return None if text is None else self._project.channel.mask(text)
+
+    def _response(self, identity: str) -> tuple[Item, float]:
+        """Return a response and the service's clock; empty where it is not kept."""
+        try:
+            reply = self._project.send("GET", f"{RESPONSES}/{segment(identity)}")
+        except RefusedError:  # deleted, or never stored; both statuses 400 and 404 were seen (foundry.md §4.7)
+            return {}, 0.0
+        return (reply.body if isinstance(reply.body, dict) else {}), reply.service_now
+
+    def _refusal(self, reply: Reply, asking: _Asking) -> AgentfnError:
+        endpoint, doing = self._project.endpoint, "asking the agent"
+        error = translated(reply, endpoint, doing, sent=asking.sent)
+        if error.code != "expired" or not asking.asked_by:
+            return error
+        created = None
+        with suppress(AgentfnError):  # when it was asked for is good to know, and not the matter
+            created = items.created_at(self._response(asking.asked_by)[0])
+        return translated(reply, endpoint, doing, sent=asking.sent, asked_at=created)
+
+    def _lost(self, reason: str) -> ServiceError:
         return ServiceError(
-            f"{self._endpoint} failed or did not answer ({exc.reason}), and went on doing so",
+            f"{self._project.endpoint} failed or did not answer ({reason}), and went on doing so",
             code="unknown_fate",
             hint="what was computed is kept; go on later with agentfn respond",
         )
 
 
-def step_of(body: Item, now: float) -> Step:
-    """Return what a response says (foundry.md §4.4)."""
-    output = [item for item in body.get("output") or [] if isinstance(item, dict)]
-    calls = items.calls_of(output)
-    status = body.get("status") or "completed"
-    failure = _failure(body, str(status))
-    text = items.text_of(output)
-    actions = items.actions_of(output)
-    if text is None and not calls and failure is None and not actions:
-        text = ""
-    created = body.get("created_at")
-    agent = items.agent_of(body)
-    return Step(
-        id=str(body.get("id") or ""),
-        created_at=float(created) if isinstance(created, (int, float)) else now,
-        service_now=now,
-        calls=() if failure is not None else calls,
-        answer=None if calls and failure is None else text,
-        failure=failure,
-        usage=items.usage_of(body),
-        actions=actions,
-        version=agent.version if agent else None,
-    )
+class _Trouble(NamedTuple):
+    """Why a request is to be sent again; `error` is raised where there is no patience left."""
+
+    reason: str
+    exc: Exception
+    error: AgentfnError
+    most: int = MOST_RETRIES
+    status: int | None = None
 
 
-def _failure(body: Item, status: str) -> str | None:
-    if status == "failed":
-        error = body.get("error") if isinstance(body.get("error"), dict) else {}
-        assert isinstance(error, dict)  # noqa: S101  # from the line above
-        return f"{error.get('message') or 'no reason given'} ({error.get('code') or 'failed'})"
-    if status == "incomplete":
-        details = body.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, dict) else None
-        return f"the answer is incomplete: {reason or 'no reason given'}"
-    return "the response was cancelled" if status == "cancelled" else None
+def _body(agent: AgentRef, conversation: str, turn: str, given: Any, *, stream: bool) -> Item:
+    reference = {"type": "agent_reference", "name": agent.name}
+    if agent.version is not None:
+        reference["version"] = agent.version
+    body: Item = {"agent_reference": reference, "conversation": conversation, "input": given}
+    if TURN_IN_METADATA:
+        body["metadata"] = {"agentfn-turn": turn}
+    return body | ({"stream": True} if stream else {})
 
 
-def _answered(found: list[Item]) -> set[str]:
-    return {str(item.get("call_id")) for item in found if item.get("type") == "function_call_output"}
-
-
-def _segment(text: str) -> str:
-    return quote(text, safe="")
+def _items_path(conversation: str) -> str:
+    return f"{CONVERSATIONS}/{segment(conversation)}/items"

@@ -11,7 +11,7 @@ from agentfn.backends.http import RefusedError
 from agentfn.errors import NegativeError, ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from agentfn.backends.http import Channel, Reply
     from agentfn.backends.retry import Patience
@@ -85,11 +85,18 @@ class Project:
                     raise NegativeError(f"{self.endpoint} says that {what} was not deleted", code="not_deleted")
                 return True
 
-    def pages(self, path: str, doing: str, *, order: str | None = None) -> Iterator[Page]:
+    def pages(
+        self,
+        path: str,
+        doing: str,
+        *,
+        order: str | None = None,
+        told: Callable[[str, float], None] = lambda _reason, _seconds: None,
+    ) -> Iterator[Page]:
         """Yield all pages of a list; nothing where what it belongs to does not exist.
 
         Each page is asked for after the last entry seen, so entries that vanish meanwhile shift nothing. A marker that
-        comes twice would never end, so it is an error.
+        comes twice would never end, so it is an error. `told` hears of retries.
         """
         after: str | None = None
         seen: set[str] = set()
@@ -97,7 +104,7 @@ class Project:
             query = [f"limit={_PAGE}"]
             query += [f"order={order}"] if order else []
             query += [f"after={segment(after)}"] if after else []
-            reply = self.get(f"{path}?{'&'.join(query)}", doing)
+            reply = self.get(f"{path}?{'&'.join(query)}", doing, self.channel.patience(told))
             if reply is None:
                 return
             body = reply.body
@@ -110,8 +117,8 @@ class Project:
                 return
             after = _marker(body, entries)
             if after is None or after in seen:
-                told = f"repeated the page marker {after}" if after else "gave no page marker"
-                raise ServiceError(f"{doing}: server {told}, so the list has no end", code="bad_answer")
+                fault = f"repeated the page marker {after}" if after else "gave no page marker"
+                raise ServiceError(f"{doing}: server {fault}, so the list has no end", code="bad_answer")
             seen.add(after)
 
 
