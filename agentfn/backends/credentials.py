@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 import subprocess
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentfn.errors import NotAuthorisedError
@@ -22,45 +24,73 @@ _SIGN_IN = "az login, then try again; or set AGENT_TOKEN"
 class Credential:
     """A bearer token, fetched when it is first needed. `origin` says where from, in words for a person."""
 
-    def __init__(self, origin: str, fetch: Callable[[], str], *, renewable: bool = False) -> None:
-        self.origin = origin
-        self._fetch = fetch
+    def __init__(self, *sources: tuple[str, Callable[[], str]], renewable: bool = False) -> None:
+        self.origin = sources[0][0]
+        self._sources = sources
         self._renewable = renewable
         self._token: str | None = None
+        self._lock = threading.Lock()
 
     def token(self) -> str:
         """Return the token; raise NotAuthorisedError where there is none to be had."""
-        if self._token is None:
-            self._token = self._fetch()
-        return self._token
+        with self._lock:  # several threads may ask at once, and one question is enough
+            if self._token is None:
+                self._token = self._fetch()
+            return self._token
 
     def renew(self) -> bool:
         """Fetch another token after a 401; tell whether there is one."""
         if not self._renewable:
             return False
-        old, self._token = self._token, self._fetch()
-        return self._token != old
+        with self._lock:
+            old, self._token = self._token, self._fetch()
+            return self._token != old
 
     def secrets(self) -> list[str]:
         """Return what must never be shown."""
         return [self._token] if self._token else []
 
+    def _fetch(self) -> str:
+        """Return the first source's token that there is; where there is none, the first one's reason is told."""
+        first: NotAuthorisedError | None = None
+        for origin, fetch in self._sources:
+            try:
+                token = _required(fetch(), origin)
+            except NotAuthorisedError as exc:
+                first = first or exc
+            else:
+                self.origin = origin
+                return token
+        assert first is not None  # noqa: S101  # there is a source
+        raise first
+
+
+def _required(token: str, origin: str) -> str:
+    """Return a token that a header can hold; whatever else stands in its place is a mistake worth naming."""
+    token = token.strip()
+    if token and all("!" <= character <= "~" for character in token):
+        return token
+    fault = "holds blanks or characters that no token has" if token else "is empty"
+    raise NotAuthorisedError(f"the token from {origin} {fault}", code="bad_token", hint=_SIGN_IN)
+
 
 def fixed(token: str, origin: str) -> Credential:
     """Return a credential with a token that is known already."""
-    return Credential(origin, lambda: token)
+    return Credential((origin, lambda: token))
 
 
 def foundry_credential(env: Mapping[str, str], *, loopback: bool) -> Credential:
-    """Return the credential for a Foundry endpoint; a service on this machine takes any token."""
-    if env.get("AGENT_TOKEN"):
-        return fixed(env["AGENT_TOKEN"].strip(), "AGENT_TOKEN")
+    """Return the credential for a Foundry endpoint; a service on this machine takes any token.
+
+    The Azure CLI may be installed and not signed in, as on many build machines; then azure-identity is asked too.
+    """
+    if env.get("AGENT_TOKEN", "").strip():
+        return fixed(env["AGENT_TOKEN"], "AGENT_TOKEN")
     if loopback:
         return fixed("local", "none needed on this machine")
-    program = shutil.which("az", path=env.get("PATH"))
-    if program is not None:
-        return Credential("az account get-access-token", lambda: _from_cli(program, env), renewable=True)
-    return Credential("azure-identity", _from_identity, renewable=True)
+    program = shutil.which("az", path=env.get("PATH", os.defpath))
+    cli = [("az account get-access-token", lambda: _from_cli(program, env))] if program is not None else []
+    return Credential(*cli, ("azure-identity", _from_identity), renewable=True)
 
 
 def _from_cli(program: str, env: Mapping[str, str]) -> str:
@@ -70,6 +100,7 @@ def _from_cli(program: str, env: Mapping[str, str]) -> str:
             command,
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=CLI_SECONDS,
             env=dict(env),
             check=False,
