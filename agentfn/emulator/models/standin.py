@@ -24,7 +24,7 @@ def answer(prompt: Prompt) -> Reply:
     """Return what the stand-in does in one step."""
     functions = [tool for tool in prompt.tools if tool.get("type") == "function"]
     if prompt.outputs:
-        return Reply(text="; ".join(_told(output.function, output.text) for output in prompt.outputs))
+        return Reply(text="; ".join(f"{output.function} gave {output.text}" for output in prompt.outputs))
     chosen = _choose(functions, prompt)
     if chosen is None:
         names = ", ".join(str(tool.get("name")) for tool in functions) or "none"
@@ -34,17 +34,6 @@ def answer(prompt: Prompt) -> Reply:
         )
     arguments = arguments_for(chosen, prompt.message)
     return Reply(calls=(AskedCall(str(chosen["name"]), json.dumps(arguments, ensure_ascii=False)),))
-
-
-def _told(function: str, text: str) -> str:
-    """Return an output in a sentence; one that is only an error, as clients send a failed call, is told as that."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if isinstance(value, dict) and list(value) == ["error"]:
-        return f"{function} failed: {value['error']}"
-    return f"{function} gave {text}"
 
 
 def _choose(functions: list[Tool], prompt: Prompt) -> Tool | None:
