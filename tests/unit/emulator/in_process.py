@@ -87,7 +87,9 @@ class Service:
         started: dict[str, Any] = {}
 
         def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
-            started.update(status=int(status.split(maxsplit=1)[0]), headers={name.lower(): value for name, value in headers})
+            started.update(
+                status=int(status.split(maxsplit=1)[0]), headers={name.lower(): value for name, value in headers}
+            )
 
         chunks = self.app(environ, start_response)
         return started["status"], started["headers"], chunks
