@@ -218,7 +218,7 @@ def test_two_calls_that_share_an_id_run_nothing(run, write):
     assert "call_id call_0 used by get_weather and delete" in ran.json["errors"][0]["message"]
     assert not (run.folder / "RAN").exists()
     write("b.yaml", SCRIPTED.format(call=call.replace("allow_duplicate_ids: true", "repeat: 1")))
-    assert "share the id call_0" in run("chat", "b.yaml", "go", exit=3).stderr
+    assert "call_id call_0 used by get_weather and delete" in run("chat", "b.yaml", "go", exit=3).stderr
 
 
 def test_a_tool_that_asks_first_waits_where_nobody_can_be_asked(run, agent, write):

@@ -84,7 +84,7 @@ def test_the_command_that_pending_names_works(run, waiting):
 
 def test_an_error_is_told_to_the_agent(run, waiting):
     ran = run("respond", "--error", "no such city", "--json")
-    assert ran.data["answer"] == 'get_weather gave {"error": "no such city"}'
+    assert "no such city" in ran.data["answer"]
     assert ran.data["calls"][0]["error"] == "no such city"
 
 
