@@ -173,7 +173,8 @@ class TurnClient:
             return
         # It may be our own lost request that has the conversation, for as long as a model computes: only time counts.
         locked = isinstance(exc, RefusedError) and is_locked(exc.reply)
-        patience.wait(trouble.reason, headers, self._lost(trouble.reason), most=None if locked else trouble.most)
+        error = trouble.error if isinstance(exc, UnknownFateError) else self._lost(trouble.reason)
+        patience.wait(trouble.reason, headers, error, most=None if locked else trouble.most)
 
     def _once(self, body: Item, listener: Listener) -> Step:
         channel = self._project.channel

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: Requests after the first.
 MOST_RETRIES = 4
-#: Seconds of waiting in all; a service that asks for more is not waited for, and the message names the time.
+#: Seconds of waiting in all, jitter aside; a service that asks for more is not waited for, and the message names the time.
 MOST_SECONDS = 60.0
 #: Jitter goes upwards only, by this much at most: earlier than asked would be refused again.
 JITTER = 0.1
@@ -96,11 +96,11 @@ class Patience:
             message = f"{reason}; the service asks to wait {asked:.10g} s, which is longer than agentfn waits"
             hint = f"try again in {math.ceil(asked)} s"
             raise ServiceError(message, code="throttled", hint=hint, status=status) from last
-        seconds = asked if asked is not None else min(_LARGEST, _FIRST * _FACTOR**self._retries)
-        seconds *= 1 + self._chance() * JITTER
-        if self._waited + seconds > MOST_SECONDS * (1 + JITTER):
+        due = asked if asked is not None else min(_LARGEST, _FIRST * _FACTOR**self._retries)
+        if self._waited + due > MOST_SECONDS:
             raise last
         self._retries += 1
-        self._waited += seconds
+        self._waited += due
+        seconds = due * (1 + self._chance() * JITTER)
         self._told(reason, seconds)
         self._sleep(seconds)
