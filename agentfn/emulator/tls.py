@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 from agentfn.errors import UsageError
 
-#: A certificate lives this long and is made again a day before it ends.
-LIFETIME = dt.timedelta(days=90)
+#: A certificate lives this long, and is made again on its last day.
+LIFETIME, LAST_DAY = dt.timedelta(days=90), dt.timedelta(days=1)
+#: Stands before our certificate in a bundle. Whoever exported our bundle gets it back as "the system's".
+_MARK = b"\n# agentfn: the embedded service on this machine\n"
 
 
 class TlsFiles(NamedTuple):
@@ -29,33 +31,45 @@ def make_certificate(folder: Path) -> TlsFiles:
     Raises UsageError where the extra is not installed.
     """
     files = TlsFiles(folder / "certificate.pem", folder / "key.pem", folder / "bundle.pem")
+    now = dt.datetime.now(dt.UTC)
     try:
-        from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.x509.oid import NameOID
+        if not _is_good(files, now):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            key, certificate = _new_pair(now)
+            _write(files.key, key)
+            _write(files.certificate, certificate)
     except ImportError as exc:
         raise UsageError("--tls needs the extra tls", code="missing_extra", hint="pip install 'agentfn[tls]'") from exc
-    now = dt.datetime.now(dt.UTC)
-    if files.certificate.is_file() and files.key.is_file():
+    _write(files.bundle, _system_certificates() + _MARK + files.certificate.read_bytes())
+    return files
+
+
+def _is_good(files: TlsFiles, now: dt.datetime) -> bool:
+    """Tell whether there is a certificate that lives on, and the key that belongs to it."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
         known = x509.load_pem_x509_certificate(files.certificate.read_bytes())
-        if known.not_valid_after_utc > now + dt.timedelta(days=1):
-            _write(files.bundle, _bundle(files.certificate.read_bytes()))
-            return files
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        key = load_pem_private_key(files.key.read_bytes(), password=None)
+    except (OSError, ValueError):
+        return False
+    return known.not_valid_after_utc > now + LAST_DAY and key.public_key() == known.public_key()
+
+
+def _new_pair(now: dt.datetime) -> tuple[bytes, bytes]:
+    """Return a new key and its certificate, as PEM."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "agentfn embedded service")])
     names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    unused = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only")
     usage = x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=True,
-        crl_sign=True,
-        encipher_only=False,
-        decipher_only=False,
+        digital_signature=True, key_cert_sign=True, crl_sign=True, decipher_only=False, **dict.fromkeys(unused, False)
     )
     certificate = (
         x509.CertificateBuilder()
@@ -72,29 +86,22 @@ def make_certificate(folder: Path) -> TlsFiles:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    pem = certificate.public_bytes(serialization.Encoding.PEM)
-    for path, data in ((files.key, private), (files.certificate, pem), (files.bundle, _bundle(pem))):
-        _write(path, data)
-    return files
+    pem, form, plain = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(pem, form, plain), certificate.public_bytes(pem)
 
 
-def _bundle(certificate: bytes) -> bytes:
-    system = ssl.get_default_verify_paths().cafile
-    if system is None or not Path(system).is_file():
+def _system_certificates() -> bytes:
+    found = ssl.get_default_verify_paths().cafile
+    if found is None or not Path(found).is_file():
         import certifi
 
-        system = certifi.where()
-    return Path(system).read_bytes().rstrip() + b"\n" + certificate
+        found = certifi.where()
+    return Path(found).read_bytes().partition(_MARK)[0].rstrip()
 
 
 def _write(path: Path, data: bytes) -> None:
     """Write a file that its owner alone may read, whole or not at all."""
-    temporary = path.with_suffix(".new")
+    temporary = path.with_suffix(f".{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
