@@ -21,7 +21,7 @@ from agentfn.backends.foundry_wire import (
 from agentfn.backends.http import Channel, Options, RefusedError, UnknownFateError, require_address
 from agentfn.backends.protocol import Listener, Look, OutputLimit, Start, Submit
 from agentfn.backends.retry import MOST_RETRIES, Patience
-from agentfn.errors import AgentfnError, ServiceError, UsageError
+from agentfn.errors import AgentfnError, NegativeError, ServiceError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -141,7 +141,13 @@ class FoundryBackend:
     def transcript(self, conversation: str) -> list[Entry]:
         """Return a conversation's items, oldest first."""
         path = f"{CONVERSATIONS}/{segment(conversation)}/items"
-        pages = self._project.pages(path, f"reading conversation {conversation}", order="asc")
+        pages = list(self._project.pages(path, f"reading conversation {conversation}", order="asc"))
+        if not pages:
+            raise NegativeError(
+                f"there is no conversation {conversation} at {self.endpoint}",
+                code="conversation_not_found",
+                hint="agentfn list shows the conversations there are",
+            )
         return [items.entry(item) for page in pages for item in page.entries]
 
     # Turns -----------------------------------------------------------------------------------------------------------
@@ -154,9 +160,9 @@ class FoundryBackend:
         """Send the outcomes of all calls of a step in one request."""
         return self._turns.submit(request, listener)
 
-    def look(self, conversation: str) -> Look:
-        """Read where a conversation stands."""
-        return self._turns.look(conversation)
+    def look(self, conversation: str, message: str | None = None, earlier_same: int = 0) -> Look:
+        """Read where a conversation stands, and whether a message is in it."""
+        return self._turns.look(conversation, message, earlier_same)
 
     # Plumbing --------------------------------------------------------------------------------------------------------
 

@@ -82,10 +82,10 @@ class TurnClient:
         def arrived(found: list[Item]) -> bool:
             return history.answered(found).issuperset(sent)
 
-        return self._ask(_Asking(body, arrived, sent, request.asked_by), listener)
+        return self._ask(_Asking(body, arrived, sent, request.asked_by), listener, in_doubt=request.maybe_sent)
 
-    def look(self, conversation: str) -> Look:
-        """Read which calls wait, and the step they belong to."""
+    def look(self, conversation: str, message: str | None = None, earlier_same: int = 0) -> Look:
+        """Read which calls wait, the step they belong to, and whether a message arrived."""
         path = _items_path(conversation)
         doing = f"reading conversation {conversation}"
         found: list[Item] = []
@@ -93,14 +93,21 @@ class TurnClient:
         for page in self._project.pages(path, doing, order="desc"):
             found = page.entries[::-1] + found
             # No call of an earlier turn can wait: it would have stopped this one (foundry.md §5.2).
-            if any(history.is_user_message(item) for item in page.entries):
+            if message is None and any(history.is_user_message(item) for item in page.entries):
                 break
         if page is None:
             return Look(exists=False)
         step = self._standing(found, page.now)
         agent = next((ref for item in reversed(found) if (ref := items.agent_of(item)) is not None), None)
         waiting = step.calls if step is not None else ()
-        return Look(exists=True, waiting=waiting, answered=frozenset(history.answered(found)), step=step, agent=agent)
+        return Look(
+            exists=True,
+            waiting=waiting,
+            answered=frozenset(history.answered(found)),
+            step=step,
+            agent=agent,
+            arrived=message is None or history.times_said(found, message) > earlier_same,
+        )
 
     # Opening a conversation ------------------------------------------------------------------------------------------
 
@@ -135,11 +142,15 @@ class TurnClient:
 
     # Asking for a step -----------------------------------------------------------------------------------------------
 
-    def _ask(self, asking: _Asking, listener: Listener) -> Step:
-        """Send a request for a model step and see it through."""
+    def _ask(self, asking: _Asking, listener: Listener, *, in_doubt: bool = False) -> Step:
+        """Send a request for a model step and see it through; `in_doubt` reads the conversation before anything else."""
         patience = self._project.channel.patience(listener.retrying)
         body = asking.body
-        in_doubt = False
+        if in_doubt:
+            arrived, step = self._recovered(asking, listener)
+            if step is not None:
+                return step
+            body = {**asking.body, "input": []} if arrived else asking.body
         while True:
             try:
                 return self._once(body, listener)

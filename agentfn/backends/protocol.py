@@ -66,7 +66,8 @@ class Start(NamedTuple):
 class Submit(NamedTuple):
     """All outcomes of one step, in the order in which the calls were asked for.
 
-    `asked_by` is the id of the step that asked (`Step.id`).
+    `asked_by` is the id of the step that asked (`Step.id`). `maybe_sent` says that a process before us may have sent them
+    already, so that the service is asked first.
     """
 
     agent: AgentRef
@@ -75,6 +76,7 @@ class Submit(NamedTuple):
     asked_by: str
     outcomes: tuple[tuple[Call, Outcome], ...]
     stream: bool = False
+    maybe_sent: bool = False
 
 
 class Look(NamedTuple):
@@ -83,6 +85,7 @@ class Look(NamedTuple):
     `waiting` are the calls without an output, `step` is the one that asked for them, or the last one where none wait
     (None where the conversation is empty). `answered` are the ids of calls that have an output. `exists` is False where
     the service no longer knows the conversation. `agent` is who the last step was answered by, where the service says.
+    `arrived` is False where a message was asked about and is not there; `step` is then an earlier turn's.
     """
 
     exists: bool
@@ -90,6 +93,7 @@ class Look(NamedTuple):
     answered: frozenset[str] = frozenset()
     step: Step | None = None
     agent: AgentRef | None = None
+    arrived: bool = True
 
 
 class Backend(Protocol):
@@ -136,8 +140,11 @@ class Backend(Protocol):
         Never sends an output twice: after an ambiguous failure the conversation is read first.
         """
 
-    def look(self, conversation: str) -> Look:
-        """Read the conversation's state from the service."""
+    def look(self, conversation: str, message: str | None = None, earlier_same: int = 0) -> Look:
+        """Read the conversation's state from the service.
+
+        `message` asks whether this message arrived, `earlier_same` being how often it had been sent before.
+        """
 
     def transcript(self, conversation: str) -> list[Entry]:
         """Return the conversation's items, oldest first, all pages."""

@@ -12,7 +12,7 @@ from agentfn.errors import UsageError
 from agentfn.journal.calls import Calls
 from agentfn.turn.answers import masked
 from agentfn.turn.loop import TurnLoop
-from agentfn.turn.waiting import sync
+from agentfn.turn.waiting import look_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ def _rows(ctx: AppContext, backend: Backend, conversation: Conversation, turn: T
     calls = Calls(ctx.journal(), conversation, turn.id)
     rows = calls.unsettled()
     if not rows:
-        sync(ctx.journal(), conversation, turn, backend.look(conversation.id))
+        look_again(ctx.journal(), backend, conversation, turn)
         rows = calls.unsettled()
     return rows
 

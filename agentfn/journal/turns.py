@@ -56,6 +56,11 @@ class Turn(NamedTuple):
     run: str
     at: float
 
+    @property
+    def arrived(self) -> bool:
+        """Tell whether the service is known to have taken the message: it asked for calls, or answered."""
+        return self.asked_by is not None or self.state == "ended"
+
 
 _TURN = "id, backend, endpoint, conversation, message, state, asked_by, asked_at, skew, answer, failure, usage, run, at"
 _CONVERSATION = "backend, endpoint, id, agent, version, definition, digest, functions, run, at"

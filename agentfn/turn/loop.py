@@ -14,6 +14,7 @@ from agentfn.journal.turns import Turn, Turns
 from agentfn.model import Call, Outcome, Stamp, Step, Usage
 from agentfn.turn.settle import Settler
 from agentfn.turn.state import TurnResult
+from agentfn.turn.waiting import look_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,6 +55,7 @@ class TurnLoop:
         self._lock: FileLock | None = None
         self._usage = Usage()
         self._seen: Counter[str] = Counter()
+        self._maybe_sent = False
 
     def start(self, message: str) -> TurnResult:
         """Send a message and run the turn as far as it goes.
@@ -75,7 +77,7 @@ class TurnLoop:
                 turn=self.turn,
                 conversation=session.conversation.id or None,
                 stamp=self._stamp or Stamp(session.run, new_id("rsc")),
-                earlier_same=sum(t.message == message and t.asked_by is not None for t in earlier),
+                earlier_same=sum(t.message == message and t.arrived for t in earlier),
                 stream=session.stream,
             )
             with self._failures():
@@ -104,43 +106,32 @@ class TurnLoop:
     def _require_idle(self) -> list[Turn]:
         """Return the conversation's earlier turns; raise PendingError where one of them still waits."""
         session = self.session
+        for turn in self._turns.of(session.conversation):
+            if turn.state == "intended":
+                # We were stopped before an answer came: what became of the message is asked now.
+                look_again(session.journal, session.backend, session.conversation, turn)
         earlier = self._turns.of(session.conversation)
         for turn in earlier:
-            if turn.state == "intended":
-                self._recover(turn)
-        for turn in self._turns.of(session.conversation):
             rows = Calls(session.journal, session.conversation, turn.id).unsettled() if turn.state == "open" else []
             if rows:
                 raise waiting_error(session, [row.call for row in rows])
         return earlier
 
-    def _recover(self, turn: Turn) -> None:
-        """Find out what became of a turn whose message may or may not have arrived before we were stopped."""
-        session = self.session
-        look = session.backend.look(session.conversation.id)
-        step = look.step
-        if step is not None and look.waiting:
-            Calls(session.journal, session.conversation, turn.id).asked(step, {}, turn.usage)
-        elif step is not None and step.answer is not None:
-            self._turns.ended(turn.id, step, turn.usage)
-        else:
-            self._turns.failed(turn.id, "stopped before the service answered")
-
     def _standing(self, turn: Turn) -> Step:
-        """Return the step at which the turn stands: from the journal, or from the service where that may be ahead."""
+        """Return the step at which the turn stands: from the journal, or from the service where only that knows."""
         session = self.session
         rows = Calls(session.journal, session.conversation, turn.id).unsettled()
         now = session.clock() + turn.skew
-        if rows and turn.asked_by is not None and not any(row.state == "sent" for row in rows):
+        if rows and turn.asked_by is not None:
+            self._maybe_sent = any(row.state == "sent" for row in rows)
             calls = tuple(row.call for row in rows if row.asked_by == turn.asked_by)
             return Step(turn.asked_by, turn.asked_at or now, now, calls)
-        look = session.backend.look(session.conversation.id)
-        if not look.exists or look.step is None:
-            self._turns.failed(turn.id, "the service no longer knows the conversation")
+        look = look_again(session.journal, session.backend, session.conversation, turn)
+        if look.step is None or not look.arrived:
             raise NegativeError(
-                f"conversation {session.conversation.id} is gone from {session.backend.endpoint}",
-                code="conversation_not_found",
-                hint="start a new one: agentfn chat AGENT",
+                f"the message of {turn.id} never reached {session.conversation.id}, or nothing came of it",
+                code="turn_lost",
+                hint=f"say it again: agentfn chat AGENT -c {session.conversation.id}",
             )
         return look.step._replace(calls=look.waiting)
 
@@ -175,7 +166,9 @@ class TurnLoop:
             asked_by=step.id,
             outcomes=tuple((call, outcomes[call.id]) for call in step.calls),
             stream=session.stream,
+            maybe_sent=self._maybe_sent,
         )
+        self._maybe_sent = False
         with self._failures():
             answer = session.backend.submit(request, _Listener(self))
         session.tell("outputs.sent", turn=self.turn, calls=[call.id for call in step.calls])

@@ -85,7 +85,7 @@ def waiting_calls(
     looks: dict[str, Look | AgentfnError] = {}
     limits: dict[str, int | None] = {}
     if backend_of is not None and turns:
-        looks, limits = _ask([_Open(*pair) for pair in turns], backend_of)
+        looks, limits = _ask(journal, [_Open(*pair) for pair in turns], backend_of)
     calls: list[WaitingCall] = []
     warnings: list[str] = []
     for conversation, turn in turns:
@@ -99,12 +99,30 @@ def waiting_calls(
     return calls, warnings
 
 
+def look_again(journal: Journal, backend: Backend, conversation: Conversation, turn: Turn) -> Look:
+    """Ask the service how a turn stands, and write down what it says."""
+    if turn.state == "intended":
+        look = backend.look(conversation.id, turn.message, earlier_same(journal, conversation, turn))
+    else:
+        look = backend.look(conversation.id)
+    sync(journal, conversation, turn, look)
+    return look
+
+
+def earlier_same(journal: Journal, conversation: Conversation, turn: Turn) -> int:
+    """Return how often a turn's message had reached the conversation before it."""
+    before = [t for t in Turns(journal).of(conversation) if t.at < turn.at and t.id != turn.id]
+    return sum(t.message == turn.message and t.arrived for t in before)
+
+
 def sync(journal: Journal, conversation: Conversation, turn: Turn, look: Look) -> Turn:
     """Write down what the service says of a turn, and return the turn as it stands now."""
     turns = Turns(journal)
     calls = Calls(journal, conversation, turn.id)
     if not look.exists:
         turns.failed(turn.id, "the service no longer knows the conversation")
+    elif not look.arrived:
+        turns.failed(turn.id, "the message never arrived")
     elif look.step is not None and look.waiting:
         calls.asked(look.step._replace(calls=look.waiting), {}, turn.usage)
     elif look.step is not None and (look.step.answer is not None or look.step.failure is not None):
@@ -113,6 +131,7 @@ def sync(journal: Journal, conversation: Conversation, turn: Turn, look: Look) -
 
 
 def _ask(
+    journal: Journal,
     turns: Sequence[_Open],
     backend_of: Callable[[Conversation], Backend],
 ) -> tuple[dict[str, Look | AgentfnError], dict[str, int | None]]:
@@ -126,9 +145,17 @@ def _ask(
         except AgentfnError as exc:
             looks[turn.id] = exc
 
+    # The journal is read here, since it belongs to this thread.
+    same = {item.turn.id: earlier_same(journal, *item) for item in turns if item.turn.state == "intended"}
+
     def ask(item: _Open) -> None:
+        backend, turn = backends[item.turn.id], item.turn
         try:
-            looks[item.turn.id] = backends[item.turn.id].look(item.conversation.id)
+            looks[turn.id] = (
+                backend.look(item.conversation.id, turn.message, same[turn.id])
+                if turn.id in same
+                else backend.look(item.conversation.id)
+            )
         except AgentfnError as exc:
             looks[item.turn.id] = exc
 
