@@ -6,7 +6,6 @@ one that says nothing, so that nobody knows whether it was carried out. `NotSent
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import random
 import ssl
@@ -22,6 +21,7 @@ from agentfn.backends.retry import Patience, http_date
 from agentfn.backends.sse import events
 from agentfn.errors import ServiceError, UsageError
 from agentfn.masking import Masker
+from agentfn.network import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -107,16 +107,6 @@ class Options(NamedTuple):
     log: Callable[[str], None] | None = None
     transport: httpx.BaseTransport | None = None
     chance: Callable[[], float] = random.random
-
-
-def is_loopback(host: str | None) -> bool:
-    """Tell whether a host name means this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return False
 
 
 def require_address(base: str) -> bool:

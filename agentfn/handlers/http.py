@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from agentfn.handlers.outputs import decode_output
 from agentfn.model import Json, Outcome
+from agentfn.network import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
 #: Characters of a failure's body that the agent is told.
 TOLD_BODY = 2000
-
-
-def is_loopback(host: str | None) -> bool:
-    """Tell whether a host name means this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return False
 
 
 class HttpHandler:

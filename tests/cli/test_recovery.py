@@ -82,7 +82,9 @@ def test_calls_that_were_asked_for_while_we_were_gone_are_found(run, agent, writ
 
 
 def test_an_answer_that_came_while_we_were_gone_is_found(run, agent, write, journal):
-    data = run("chat", agent("{output: rain}"), "Oslo?", "--scenario", write("s.yaml", ONE + "- say: hello\n"), "--json").data
+    data = run(
+        "chat", agent("{output: rain}"), "Oslo?", "--scenario", write("s.yaml", ONE + "- say: hello\n"), "--json"
+    ).data
     journal("DELETE FROM call", "UPDATE turn SET state = 'intended', asked_by = NULL, answer = NULL")
     assert run("pending", "--json").data == []
     run("chat", "demo", "hello", "-c", data["conversation"])

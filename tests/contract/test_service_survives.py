@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from conftest import eventually
+
+from tests.conftest import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path

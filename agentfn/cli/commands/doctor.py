@@ -87,7 +87,7 @@ def _backend(ctx: AppContext) -> list[Check]:
 
 def _token(ctx: AppContext) -> Check:
     from agentfn.backends.credentials import foundry_credential, token_facts
-    from agentfn.backends.http import is_loopback
+    from agentfn.network import is_loopback
 
     _, endpoint = ctx.place()
     credential = foundry_credential(ctx.env, loopback=is_loopback(urlsplit(endpoint).hostname))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from in_process import Clock, Service
 
 from agentfn.emulator.app import Application
 from agentfn.emulator.models.scenario import parse_scenario
+from tests.unit.emulator.in_process import Clock, Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

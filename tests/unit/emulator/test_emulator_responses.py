@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from in_process import HOROSCOPE, call_ids, output, said
+
+from tests.unit.emulator.in_process import HOROSCOPE, call_ids, output, said
 
 QUESTION = "What is my horoscope? I am an Aquarius."
 

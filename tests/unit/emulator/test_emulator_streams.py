@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from in_process import call_ids, output, said
+
+from tests.unit.emulator.in_process import call_ids, output, said
 
 CALL = {"call": {"get_horoscope": {"sign": "Aquarius"}}}
 REFERENCE = {"agent_reference": {"type": "agent_reference", "name": "bot"}}

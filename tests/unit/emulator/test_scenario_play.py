@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from in_process import call_ids, output, said
 
 from agentfn.emulator.app import ConnectionCut
+from tests.unit.emulator.in_process import call_ids, output, said
 
 CALL = {"call": {"get_horoscope": {"sign": "Leo"}}}
 

@@ -18,7 +18,7 @@ from agentfn.handlers.protocol import CallContext, Handler, Result
 from agentfn.masking import Masker
 from agentfn.model import Call, Outcome
 
-ENV = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": "/tmp", "LC_ALL": "C.UTF-8"}
+ENV = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 CONTEXT = CallContext(Call("call_A", "f", "{}"), "conv_1", "turn_1", "local")
 
 
