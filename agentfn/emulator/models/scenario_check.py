@@ -206,8 +206,8 @@ class Checker:
                 continue
             if entry["id"] in used:
                 message = (
-                    f"two calls share the id {entry['id']}, {used[entry['id']]} and {entry['name']}; their outputs could"
-                    " not be told apart (allow_duplicate_ids: true plays it all the same)"
+                    f"call_id {entry['id']} used by {used[entry['id']]} and {entry['name']}; their outputs could not be"
+                    " told apart (allow_duplicate_ids: true plays it all the same)"
                 )
                 self._error(path, message)
             used[entry["id"]] = entry["name"]

@@ -94,7 +94,7 @@ def test_what_the_grammar_has(step):
         ({"call": {"name": "f", "raw": {}}}, "raw is the exact text"),
         ({"call": {"name": "f", "arguments": "x"}}, "arguments is a mapping; for other text use raw"),
         ({"call": {"name": "f", "id": 5}}, "id is text"),
-        ({"call": [{"name": "f", "id": "c"}, {"name": "g", "id": "c"}]}, "two calls share the id c, f and g"),
+        ({"call": [{"name": "f", "id": "c"}, {"name": "g", "id": "c"}]}, "call_id c used by f and g"),
     ],
 )
 def test_mistakes_are_told(step, says):
