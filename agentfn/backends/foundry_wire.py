@@ -95,8 +95,9 @@ class Project:
     ) -> Iterator[Page]:
         """Yield all pages of a list; nothing where what it belongs to does not exist.
 
-        Each page is asked for after the last entry seen, so entries that vanish meanwhile shift nothing. A marker that
-        comes twice would never end, so it is an error. `told` hears of retries.
+        Each page is asked for after the last entry seen, so other entries that vanish meanwhile shift nothing; whoever
+        deletes what is listed reads the list to its end first. A marker that comes twice would never end, so it is an
+        error. `told` hears of retries.
         """
         after: str | None = None
         seen: set[str] = set()

@@ -9,11 +9,12 @@ import pytest
 from agentfn.backends import BackendOptions, open_backend
 from agentfn.backends.credentials import Credential, fixed
 from agentfn.backends.foundry import FoundryBackend
-from agentfn.backends.http import Channel, Options, is_loopback
+from agentfn.backends.http import Channel, Options
 from agentfn.emulator.app import Application
 from agentfn.emulator.server import Server
 from agentfn.emulator.tls import make_certificate
 from agentfn.errors import NotAuthorisedError, ServiceError, UsageError
+from agentfn.network import is_loopback
 from tests.unit.backends.conftest import LOST, TOKEN, Listener, ok, page, refused
 from tests.unit.backends.shapes import RESPONSES, response, said, start
 
