@@ -23,7 +23,7 @@ QUESTION = "What is my horoscope? I am an Aquarius."
 
 project = AIProjectClient(endpoint=os.environ["FOUNDRY_PROJECT_ENDPOINT"], credential=DefaultAzureCredential())
 client = project.get_openai_client()
-seen = {}
+seen: dict[str, object] = {}
 
 
 def definition(**changes):

@@ -218,7 +218,8 @@ def test_fields_of_the_wrong_type_are_refused(service, field, value):
 
 
 def test_nothing_to_answer_is_refused(service):
-    for given in (None, "", []):
+    nothing: tuple[object, ...] = (None, "", [])
+    for given in nothing:
         assert service.ask(given).error["message"] == "Missing required parameter: 'input'."
 
 
