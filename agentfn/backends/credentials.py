@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import os
-import shutil
-import subprocess
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -88,12 +84,16 @@ def foundry_credential(env: Mapping[str, str], *, loopback: bool) -> Credential:
         return fixed(env["AGENT_TOKEN"], "AGENT_TOKEN")
     if loopback:
         return fixed("local", "none needed on this machine")
+    import shutil
+
     program = shutil.which("az", path=env.get("PATH", os.defpath))
     cli = [("az account get-access-token", lambda: _from_cli(program, env))] if program is not None else []
     return Credential(*cli, ("azure-identity", _from_identity), renewable=True)
 
 
 def _from_cli(program: str, env: Mapping[str, str]) -> str:
+    import subprocess
+
     command = [program, "account", "get-access-token", "--scope", SCOPE, "--query", "accessToken", "-o", "tsv"]
     try:
         done = subprocess.run(  # noqa: S603  # a fixed command
@@ -143,6 +143,9 @@ class TokenFacts(NamedTuple):
 
 def token_facts(token: str) -> TokenFacts:
     """Return what a JSON web token says; all None where it is none."""
+    import base64
+    import json
+
     parts = token.split(".")
     claims: dict[str, Any] = {}
     if len(parts) == 3:  # noqa: PLR2004  # header, claims, signature

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from agentfn.backends import foundry_items as items
 from agentfn.backends.credentials import foundry_credential
-from agentfn.backends.foundry_errors import translated
 from agentfn.backends.foundry_turn import TurnClient
 from agentfn.backends.foundry_wire import (
     AGENTS,
@@ -78,7 +77,7 @@ class FoundryBackend:
                 reason, headers, most = exc.reason, exc.headers, MOST_RETRIES
                 error: AgentfnError = _lost(doing, exc)
             except RefusedError as exc:
-                refused = translated(exc.reply, self.endpoint, doing)
+                refused = self._project.refusal(exc.reply, doing)
                 if not is_passing_conflict(exc.reply):
                     # A new project says "not found" and may have kept the version all the same (foundry.md §2.6).
                     found = self._stamped(agent.name, stamp) if exc.reply.status == 404 else None  # noqa: PLR2004

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentfn.backends import foundry_history as history
 from agentfn.backends import foundry_items as items
-from agentfn.backends.foundry_errors import translated
-from agentfn.backends.foundry_stream import collect
 from agentfn.backends.foundry_wire import CONVERSATIONS, RESPONSES, Item, Page, Project, segment
 from agentfn.backends.http import (
     MOST_CONNECTS,
@@ -124,7 +122,7 @@ class TurnClient:
             except UnknownFateError as unknown:
                 exc = unknown
             except RefusedError as refused:
-                raise translated(refused.reply, self._project.endpoint, "opening a conversation") from refused
+                raise self._project.refusal(refused.reply, "opening a conversation") from refused
             # Wait before looking: the service may still be at it.
             patience.wait(exc.reason, exc.headers, self._lost(exc.told))
             found = self._stamped(stamp)
@@ -194,6 +192,8 @@ class TurnClient:
             if not isinstance(reply.body, dict):
                 raise UnknownFateError("the answer was no JSON object")
             return self._step(reply.body, reply.service_now)
+        from agentfn.backends.foundry_stream import collect
+
         collected = collect(channel.stream(RESPONSES, body=body), listener.text, channel.mask)
         if collected.cut is None:
             return self._step(collected.response, collected.now)
@@ -257,14 +257,14 @@ class TurnClient:
         return (reply.body if isinstance(reply.body, dict) else {}), reply.service_now
 
     def _refusal(self, reply: Reply, asking: _Asking) -> AgentfnError:
-        endpoint, doing = self._project.endpoint, "asking the agent"
-        error = translated(reply, endpoint, doing, sent=asking.sent)
+        doing = "asking the agent"
+        error = self._project.refusal(reply, doing, sent=asking.sent)
         if error.code != "expired" or not asking.asked_by:
             return error
         created = None
         with suppress(AgentfnError):  # when it was asked for is good to know, and not the matter
             created = items.created_at(self._response(asking.asked_by)[0])
-        return translated(reply, endpoint, doing, sent=asking.sent, asked_at=created)
+        return self._project.refusal(reply, doing, sent=asking.sent, asked_at=created)
 
     def _lost(self, reason: str) -> ServiceError:
         return ServiceError(

@@ -6,7 +6,6 @@ import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from agentfn.backends.foundry_errors import translated
 from agentfn.backends.http import RefusedError
 from agentfn.errors import NegativeError, ServiceError
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
     from agentfn.backends.http import Channel, Reply
     from agentfn.backends.retry import Patience
+    from agentfn.errors import AgentfnError
 
 Item = dict[str, Any]
 
@@ -65,7 +65,20 @@ class Project:
         except RefusedError as exc:
             if is_absent(exc.reply):
                 return None
-            raise translated(exc.reply, self.endpoint, doing) from exc
+            raise self.refusal(exc.reply, doing) from exc
+
+    def refusal(
+        self,
+        reply: Reply,
+        doing: str,
+        *,
+        sent: tuple[str, ...] = (),
+        asked_at: float | None = None,
+    ) -> AgentfnError:
+        """Return the error that a refusal becomes; see `foundry_errors.translated`, which most commands never need."""
+        from agentfn.backends.foundry_errors import translated
+
+        return translated(reply, self.endpoint, doing, sent=sent, asked_at=asked_at)
 
     def delete(self, path: str, what: str) -> bool:
         """Delete something; return False where it was already gone."""
@@ -76,7 +89,7 @@ class Project:
             except RefusedError as exc:
                 if is_absent(exc.reply):
                     return False
-                error = translated(exc.reply, self.endpoint, f"deleting {what}")
+                error = self.refusal(exc.reply, f"deleting {what}")
                 if not is_passing_conflict(exc.reply):
                     raise error from exc
                 patience.wait("another writer was faster", {}, error, most=MOST_CONFLICTS)
