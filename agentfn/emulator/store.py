@@ -203,12 +203,14 @@ class Store:
 
     def one(self, sql: str, *values: Any) -> tuple[Any, ...] | None:
         """Return the first row, or None."""
-        row: tuple[Any, ...] | None = self.db.execute(sql, values).fetchone()
-        return row
+        return next(iter(self.rows(sql, *values)), None)
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return all rows."""
-        return self.db.execute(sql, values).fetchall()
+        """Return all rows; none for a text that no row can hold, such as half of a surrogate pair."""
+        try:
+            return self.db.execute(sql, values).fetchall()
+        except UnicodeEncodeError:
+            return []
 
     def now(self) -> float:
         """Return unix seconds by the service's clock, which can be ahead of the machine's."""

@@ -49,6 +49,8 @@ def _item(item: Item, partition: str, param: str) -> Item:
         raise ApiError(400, openai_error(f"Invalid type for '{param}.type': expected a string.", param=f"{param}.type"))
     stored: Item = {"type": kind} | item | {"id": new_id(_PREFIX.get(kind, "item"), partition), "status": "completed"}
     stored["type"] = kind
+    if not isinstance(stored.get("response_id", ""), str):
+        raise ApiError(400, openai_error(f"Invalid type for '{param}.response_id'.", param=f"{param}.response_id"))
     if kind == "message":
         _require(item, "role", str, param)
         _require(item, "content", (str, list), param)

@@ -101,8 +101,9 @@ def test_the_control_routes(service):
     assert service("GET", "/_agentfn/clock").json == {"now": 1_800_000_000.0}
 
 
+TEXT = st.one_of(st.text(max_size=8), st.just("\ud800"))
 ANY = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=8)),
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), TEXT),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
     max_leaves=6,
 )
@@ -123,7 +124,7 @@ def test_no_body_brings_the_service_down(service, path, body):
 ITEM = st.fixed_dictionaries(
     {}, optional={"type": st.one_of(ANY, st.sampled_from(["message", "function_call", "function_call_output", "reasoning"])),
                   "role": st.one_of(ANY, st.just("user")), "content": ANY, "call_id": ANY, "output": ANY, "name": ANY,
-                  "arguments": ANY, "id": ANY}
+                  "arguments": ANY, "id": ANY, "response_id": ANY}
 )  # fmt: skip
 
 

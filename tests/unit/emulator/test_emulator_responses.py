@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -218,7 +219,7 @@ def test_fields_of_the_wrong_type_are_refused(service, field, value):
 
 
 def test_nothing_to_answer_is_refused(service):
-    nothing: tuple[object, ...] = (None, "", [])
+    nothing: tuple[Any, ...] = (None, "", [])
     for given in nothing:
         assert service.ask(given).error["message"] == "Missing required parameter: 'input'."
 

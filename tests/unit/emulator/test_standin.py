@@ -30,8 +30,7 @@ def function(name: str, description: str = "", required: list[str] | None = None
 
 def chosen(message: str, part: dict[str, Any], name: str = "value") -> Any:
     """Return what the one required parameter gets."""
-    properties: Any = {name: part}
-    return arguments_for(function("do_it", **properties), message)[name]
+    return arguments_for(function("do_it", "", None, **{name: part}), message)[name]
 
 
 WEATHER = function("getCurrentWeather", "Get the current weather in a location", location={"type": "string"})
