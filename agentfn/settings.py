@@ -24,6 +24,7 @@ BACKENDS: Mapping[str, tuple[str, ...]] = {
 PROTOCOLS = ("foundry",)
 
 PROJECT_FILE = "agentfn.toml"
+USER_FILE = "config.toml"
 
 _KEYS = ("backend", "endpoint", "model", "protocol")
 _SECRET_WORDS = ("token", "key", "secret", "password", "credential")
@@ -139,11 +140,13 @@ def _project_file(cwd: Path) -> Path | None:
 
 
 def _user_file(env: Mapping[str, str]) -> Path | None:
-    if env.get("AGENTFN_CONFIG"):
-        return Path(env["AGENTFN_CONFIG"])
-    from platformdirs import user_config_path
+    if env.get("AGENTFN_HOME"):
+        # A home of its own has a config of its own, so that a pipeline depends on nobody's settings.
+        path = _home(env)[0] / USER_FILE
+    else:
+        from platformdirs import user_config_path
 
-    path = user_config_path("agentfn", appauthor=False) / "config.toml"
+        path = user_config_path("agentfn", appauthor=False) / USER_FILE
     return path if path.is_file() else None
 
 

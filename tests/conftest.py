@@ -64,8 +64,7 @@ class Runner:
         self.folder = folder
         self.home = folder / "home"
         self.env = {name: value for name, value in os.environ.items() if name not in DROPPED}
-        self.env |= {"AGENTFN_HOME": str(self.home), "HOME": str(folder), "AGENTFN_CONFIG": str(folder / "none.toml")}
-        (folder / "none.toml").write_text("")
+        self.env |= {"AGENTFN_HOME": str(self.home), "HOME": str(folder)}
 
     def __call__(
         self,

@@ -43,13 +43,13 @@ def load_file(ctx: AppContext, path: str) -> Agent:
         ctx.env,
         backend=ctx.settings().backend.value,
         default_model=ctx.settings().model.value,
+        advice=False,
     )
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors or agent is None:
         raise InvalidFileError(errors, hint=f"agentfn validate {path}")
     for finding in findings:
-        if not finding.rule.startswith("advice"):
-            ctx.console.warn(str(finding))
+        ctx.console.warn(str(finding))
     return agent
 
 

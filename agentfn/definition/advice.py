@@ -13,30 +13,26 @@ if TYPE_CHECKING:
 
     from agentfn.definition.agent import Agent, FunctionTool
     from agentfn.definition.reader import Reader
-    from agentfn.document.read import Path
 
 _GENERIC = re.compile(r"(?i)(do|run|call|execute|function|func|tool|action|test|foo|bar|helper|process|handle)_?\d*")
 #: Two descriptions more alike than this leave the model guessing.
 _ALIKE = 0.9
-#: Settings that OpenAI's sessions lack (openai-agents.md §2).
-_NOT_ON_OPENAI = ("temperature", "top_p", "tool_choice")
 
 
-def advise(reader: Reader, agent: Agent, backend: str | None) -> None:
-    """Note what is likely to go wrong, and what the chosen service lacks or demands."""
+def advise(reader: Reader, agent: Agent) -> None:
+    """Note what is likely to go wrong."""
     if agent.functions and any(f.severity == "error" for f in reader.findings):
         return
     for tool in agent.functions:
         for rule, message in _tool_advice(tool):
-            reader.findings.append(_at(reader, tool, rule, message, "warning"))
+            reader.findings.append(at_tool(reader, tool, rule, message, "warning"))
     for one, other in _alike(agent.functions):
         message = f"{one.name} and {other.name} are described almost alike; the model has to guess between them"
-        reader.findings.append(_at(reader, other, "advice-description", message, "warning"))
-    if backend == "openai":
-        _openai(reader, agent)
+        reader.findings.append(at_tool(reader, other, "advice-description", message, "warning"))
 
 
-def _at(reader: Reader, tool: FunctionTool, rule: str, message: str, severity: str) -> Finding:
+def at_tool(reader: Reader, tool: FunctionTool, rule: str, message: str, severity: str) -> Finding:
+    """Return a finding about a tool as a whole."""
     return Finding(reader.document.source, tool.line, tool.column, rule, message, severity)
 
 
@@ -71,17 +67,3 @@ def _alike(tools: tuple[FunctionTool, ...]) -> Iterator[tuple[FunctionTool, Func
             # The cheap upper bounds first: with 128 functions there are 8,128 pairs.
             if matcher.real_quick_ratio() > _ALIKE and matcher.quick_ratio() > _ALIKE and matcher.ratio() > _ALIKE:
                 yield one, other
-
-
-def _openai(reader: Reader, agent: Agent) -> None:
-    for tool in agent.functions:
-        if not tool.description:
-            message = f"OpenAI sessions demand a description, {tool.name} has none"
-            reader.findings.append(_at(reader, tool, "openai-description", message, "error"))
-        if tool.strict is not None:
-            message = f"OpenAI sessions have no strict; {tool.name} is sent without it"
-            reader.findings.append(_at(reader, tool, "openai-strict", message, "warning"))
-    for key in _NOT_ON_OPENAI:
-        if key in agent.settings:
-            path: Path = (key,)
-            reader.warn(path, "openai-setting", f"OpenAI sessions have no {key}; the agent is sent without it")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from agentfn.model import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandlerSpec:
+class HandlerSpec(NamedTuple):
     """How a call is answered here. `kind` is ``manual``, ``exec``, ``python``, ``http`` or ``output``.
 
     `value` is what stands under that key (`exec`: list of texts; `python`: ``file.py:function`` or
@@ -28,8 +26,7 @@ class HandlerSpec:
     result: str = "text"  # or "content": the output is an array of content parts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionTool:
+class FunctionTool(NamedTuple):
     """A function that the agent may ask for.
 
     `parameters` is the JSON Schema as written (`{}` where the author gave none). `extra` holds further keys that go to
@@ -40,7 +37,7 @@ class FunctionTool:
     description: str | None
     parameters: dict[str, Json]
     strict: bool | None = None
-    extra: dict[str, Json] = field(default_factory=dict)
+    extra: dict[str, Json] = {}  # noqa: RUF012  # nobody changes a definition
     handler: HandlerSpec = HandlerSpec(kind="manual")
     ask: Json = "never"  # "never" | "always" | {"unless": schema}
     idempotent: bool = False
@@ -50,8 +47,7 @@ class FunctionTool:
     column: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class Agent(NamedTuple):
     """A checked agent definition.
 
     `settings` holds what the author set among description-independent model settings (`temperature`, `top_p`,
@@ -65,8 +61,8 @@ class Agent:
     model: str
     instructions: str | None
     description: str | None = None
-    metadata: dict[str, str] = field(default_factory=dict)
-    settings: dict[str, Json] = field(default_factory=dict)
+    metadata: dict[str, str] = {}  # noqa: RUF012  # nobody changes a definition
+    settings: dict[str, Json] = {}  # noqa: RUF012  # nobody changes a definition
     functions: tuple[FunctionTool, ...] = ()
     other_tools: tuple[dict[str, Json], ...] = ()
     tool_order: tuple[str | int, ...] = ()

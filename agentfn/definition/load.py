@@ -42,11 +42,12 @@ def check_agent(
     *,
     backend: str | None = None,
     default_model: str | None = None,
+    advice: bool = True,
 ) -> tuple[Agent | None, list[Finding]]:
     """Return the definition (None where it cannot be used) and all findings, by line.
 
-    `backend` adds that service's rules; `default_model` is used where the file names no model. Raises UsageError where
-    the file cannot be opened.
+    `backend` adds that service's rules; `default_model` is used where the file names no model; `advice` adds warnings on
+    names and descriptions. Raises UsageError where the file cannot be opened.
     """
     try:
         document = read_document(path)
@@ -54,10 +55,14 @@ def check_agent(
         return None, exc.findings
     reader = Reader(document, env)
     agent = _agent(reader, path, default_model)
-    if agent is not None:
+    if agent is not None and advice:
         from agentfn.definition.advice import advise
 
-        advise(reader, agent, backend)
+        advise(reader, agent)
+    if agent is not None and backend == "openai":
+        from agentfn.definition.services import check_openai
+
+        check_openai(reader, agent)
     findings = sorted(reader.findings, key=lambda finding: (finding.line, finding.column))
     return (None if any(f.severity == "error" for f in findings) else agent), findings
 

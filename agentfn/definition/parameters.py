@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agentfn.document.check import instance_problems, schema_problems
+from agentfn.document.walk import pointer, subschemas
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -35,8 +38,6 @@ STRICT_DEPTH, STRICT_PROPERTIES, STRICT_ENUM_VALUES = 10, 5000, 1000
 
 def check_parameters(reader: Reader, schema: dict[str, Json], path: Path, *, strict: bool) -> None:
     """Note everything that is wrong with a function's parameters."""
-    from agentfn.document.schema import schema_problems, subschemas
-
     if not schema:
         return
     problems = schema_problems(schema)
@@ -56,8 +57,6 @@ def check_parameters(reader: Reader, schema: dict[str, Json], path: Path, *, str
 
 
 def _place(path: Path) -> str:
-    from agentfn.document.schema import pointer
-
     return "#" + pointer(path)
 
 
@@ -89,8 +88,6 @@ def _check_part(reader: Reader, part: dict[str, Json], path: Path, at: Path) -> 
 
 def _check_values(reader: Reader, parts: list[tuple[Path, dict[str, Json]]], path: Path) -> None:
     """Check that enum, const and default fit their own type."""
-    from agentfn.document.schema import instance_problems
-
     for at, part in parts:
         if "type" not in part:
             continue

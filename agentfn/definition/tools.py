@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agentfn.definition.agent import FunctionTool, HandlerSpec
 from agentfn.definition.handler import read_handler
 from agentfn.definition.parameters import check_parameters
+from agentfn.document.check import schema_problems
 from agentfn.model import Json
 
 if TYPE_CHECKING:
@@ -173,8 +174,6 @@ def _ask(reader: Reader, body: Mapping[str, Json], path: Path) -> Json:
     if ask in ("never", "always"):
         return ask
     if isinstance(ask, dict) and set(ask) == {"unless"} and isinstance(ask["unless"], dict):
-        from agentfn.document.schema import schema_problems
-
         for problem in schema_problems(ask["unless"]):
             reader.error((*path, "unless", *problem.path), "ask", problem.message)
         return ask
@@ -189,8 +188,6 @@ def _returns(reader: Reader, body: Mapping[str, Json], path: Path) -> dict[str, 
     if not isinstance(returns, dict):
         reader.error(path, "type", "returns must be a JSON Schema (a mapping)")
         return None
-    from agentfn.document.schema import schema_problems
-
     for problem in schema_problems(returns):
         reader.error((*path, *problem.path), "returns", problem.message)
     return returns

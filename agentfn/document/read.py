@@ -33,15 +33,16 @@ DEEPEST = 64
 #: Values of a document, aliases expanded: a few lines of aliases can stand for billions.
 LARGEST = 200_000
 
-_NULL = re.compile(r"~|null|Null|NULL|")
-_TRUE = re.compile(r"true|True|TRUE")
-_FALSE = re.compile(r"false|False|FALSE")
-#: A leading zero is kept as text, unlike in the core rules: whoever writes 01701 means those five characters.
-_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
-_OCTAL = re.compile(r"0o[0-7]+")
-_HEX = re.compile(r"0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+#: What a plain scalar means. A leading zero keeps it text, unlike in the core rules: whoever writes 01701 means those five
+#: characters.
+_SCALAR = re.compile(
+    r"(?P<null>~|null|Null|NULL|)|(?P<true>true|True|TRUE)|(?P<false>false|False|FALSE)"
+    r"|(?P<int>[-+]?(?:0|[1-9][0-9]*))|(?P<based>0o[0-7]+|0x[0-9a-fA-F]+)"
+    r"|(?P<none>[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))"
+    r"|(?P<float>[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)",
+)
+#: More digits than Python turns into a number.
+_MOST_DIGITS = 4000
 _TAG = "tag:yaml.org,2002:"
 #: YAML 1.2 §5.1: everything but what may stand in a text.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -279,12 +280,9 @@ class _Reader:
         if not plain or event.tag in ("!", f"{_TAG}str"):
             return _Node("scalar", text, line, column)
         self._warn_comment(event, text)
-        if _NO_NUMBER.fullmatch(text):
-            self._fail(line, column, "yaml-number", f"{text} is no JSON number; quote it to have the text")
-            return _Node("scalar", None, line, column)
         value = resolve(text)
-        if isinstance(value, float) and math.isinf(value):
-            self._fail(line, column, "yaml-number", f"{text} is out of range; quote it to have the text")
+        if isinstance(value, float) and not math.isfinite(value):
+            self._fail(line, column, "yaml-number", f"{text} is no number that JSON has; quote it to have the text")
         return _Node("scalar", value, line, column, None if isinstance(value, str) else text)
 
     def _known_tag(self, tag: str) -> bool:
@@ -350,19 +348,17 @@ class _Reader:
 
 
 def resolve(text: str) -> bool | int | float | str | None:
-    """Return what a plain scalar means by YAML 1.2's core rules; a leading zero keeps it text."""
-    if _NULL.fullmatch(text):
+    """Return what a plain scalar means by YAML 1.2's core rules; NaN where it is no number that JSON has."""
+    match = _SCALAR.fullmatch(text)
+    kind = match.lastgroup if match is not None else None
+    if kind == "null":
         return None
-    if _TRUE.fullmatch(text):
-        return True
-    if _FALSE.fullmatch(text):
-        return False
-    if _INT.fullmatch(text):
-        return int(text) if len(text) < 4000 else text  # noqa: PLR2004  # beyond Python's own limit for digits
-    if _OCTAL.fullmatch(text):
+    if kind in ("true", "false"):
+        return kind == "true"
+    if kind == "int":
+        return int(text) if len(text) < _MOST_DIGITS else text
+    if kind == "based":
         return int(text, 0)
-    if _HEX.fullmatch(text):
-        return int(text, 0)
-    if _FLOAT.fullmatch(text):
-        return float(text)
-    return text
+    if kind == "none":
+        return math.nan
+    return float(text) if kind == "float" else text

@@ -1,7 +1,4 @@
-"""Checks values against JSON Schemas, and the schemas themselves. The one home of jsonschema.
-
-Loading jsonschema costs more than most commands; import this module only where something is checked.
-"""
+"""JSON Schema by jsonschema, told in words. The one home of jsonschema; `check` is how to get here."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ from jsonschema.exceptions import SchemaError, ValidationError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from agentfn.document.walk import Path, pointer, resolve_pointer, subschemas
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from agentfn.model import Json
-
-Path = tuple[str | int, ...]
 
 
 class Problem(NamedTuple):
@@ -33,11 +30,6 @@ class Problem(NamedTuple):
     def pointer(self) -> str:
         """Return the place as a JSON pointer; the root is empty."""
         return pointer(self.path)
-
-
-def pointer(path: Iterable[str | int]) -> str:
-    """Return a path as a JSON pointer (RFC 6901)."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
 _NAMES = {
@@ -56,7 +48,7 @@ def type_name(value: Json) -> str:
     return _NAMES.get(type(value), type(value).__name__)
 
 
-def schema_problems(schema: Json) -> list[Problem]:
+def library_schema_problems(schema: Json) -> list[Problem]:
     """Return what is wrong with a JSON Schema (draft 2020-12), references included; nothing is ever fetched."""
     if not isinstance(schema, (dict, bool)):
         return [Problem((), f"a schema must be an object, got {type_name(schema)}")]
@@ -70,7 +62,7 @@ def schema_problems(schema: Json) -> list[Problem]:
     return sorted(set(problems), key=lambda problem: (list(map(str, problem.path)), problem.message))
 
 
-def instance_problems(instance: Json, schema: dict[str, Json] | bool) -> list[Problem]:
+def library_instance_problems(instance: Json, schema: dict[str, Json] | bool) -> list[Problem]:
     """Return everything in which a value breaks a schema, in document order; empty where it fits."""
     validator = Draft202012Validator(schema, registry=Registry())
     try:
@@ -176,25 +168,6 @@ def _shown(value: Json) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"  # noqa: PLR2004  # enough to recognise it
 
 
-def subschemas(schema: Json, path: Path = ()) -> Iterator[tuple[Path, dict[str, Json]]]:
-    """Yield every object that stands where a schema stands, with its path, the root first."""
-    if not isinstance(schema, dict):
-        return
-    yield path, schema
-    for key in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
-        group = schema.get(key)
-        if isinstance(group, dict):
-            for name, item in group.items():
-                yield from subschemas(item, (*path, key, name))
-    for key in ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"):
-        yield from subschemas(schema.get(key), (*path, key))
-    for key in ("allOf", "anyOf", "oneOf", "prefixItems"):
-        group = schema.get(key)
-        if isinstance(group, list):
-            for index, item in enumerate(group):
-                yield from subschemas(item, (*path, key, index))
-
-
 def _reference_problems(schema: Json) -> Iterator[tuple[Path, str]]:
     for path, part in subschemas(schema):
         reference = part.get("$ref")
@@ -204,20 +177,6 @@ def _reference_problems(schema: Json) -> Iterator[tuple[Path, str]]:
             yield (*path, "$ref"), f"$ref {reference} points outside this schema; nothing is fetched"
         elif resolve_pointer(schema, reference) is None:
             yield (*path, "$ref"), f"$ref {reference} points to nothing"
-
-
-def resolve_pointer(schema: Json, reference: str) -> Json | None:
-    """Return what a local reference such as ``#/$defs/Role`` points to, or None."""
-    target = schema
-    for part in reference.removeprefix("#").split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(target, dict) and name in target:
-            target = target[name]
-        elif isinstance(target, list) and name.isdigit() and int(name) < len(target):
-            target = target[int(name)]
-        else:
-            return None
-    return target
 
 
 def _pattern_problems(schema: Json) -> Iterator[tuple[Path, str]]:

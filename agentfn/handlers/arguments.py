@@ -12,6 +12,8 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from agentfn.document.check import instance_problems
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -50,8 +52,6 @@ def check_arguments(call: Call, tool: FunctionTool | None, known: Sequence[str])
         return Checked(None, f"arguments of {call.id} ({call.function}) {exc}", tuple(warnings))
     if not tool.parameters or tool.parameters == {"type": "object", "properties": {}}:
         return Checked(arguments, None, tuple(warnings))
-    from agentfn.document.schema import instance_problems
-
     problems = instance_problems(arguments, tool.parameters)
     if problems:
         told = "; ".join(problem.message for problem in problems)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from agentfn.document.check import instance_problems
 from agentfn.handlers.outputs import BadOutput, content_parts
 from agentfn.handlers.protocol import Result
 from agentfn.masking import Masker, looks_secret
@@ -51,8 +52,6 @@ class Finish:
     def _breaks_schema(self, text: str) -> str | None:
         if self._returns is None:
             return None
-        from agentfn.document.schema import instance_problems
-
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):

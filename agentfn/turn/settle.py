@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.definition.agent import FunctionTool
+from agentfn.document.check import instance_problems
 from agentfn.handlers.arguments import check_arguments
 from agentfn.handlers.outputs import size_problem
 from agentfn.handlers.protocol import CallContext, Handler, Result
@@ -125,11 +126,8 @@ class Settler:
         tool = self._tool(call.function)
         if tool is None or tool.ask == "never":
             return True
-        if isinstance(tool.ask, dict):
-            from agentfn.document.schema import instance_problems
-
-            if not instance_problems(dict(arguments), tool.ask["unless"]):
-                return True
+        if isinstance(tool.ask, dict) and not instance_problems(dict(arguments), tool.ask["unless"]):
+            return True
         verdict = self._session.answerer.approve(call)
         if verdict is True:
             self._calls.set_state([call.id], "approved")

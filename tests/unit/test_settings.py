@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def load(tmp_path: Path):
     project = tmp_path / "project"
     (project / "deep" / "er").mkdir(parents=True)
-    user = tmp_path / "config.toml"
-    user.write_text("")
+    (tmp_path / "home").mkdir()
+    user = tmp_path / "home" / "config.toml"
 
     def run(
         env: dict[str, str] | None = None, project_file: str | None = None, user_file: str = "", **flags: Any
@@ -26,7 +26,7 @@ def load(tmp_path: Path):
         user.write_text(user_file)
         if project_file is not None:
             (project / "agentfn.toml").write_text(project_file)
-        home = {"AGENTFN_HOME": str(tmp_path / "home"), "AGENTFN_CONFIG": str(user)}
+        home = {"AGENTFN_HOME": str(tmp_path / "home")}
         return load_settings({**home, **(env or {})}, project / "deep" / "er", flags)
 
     return run

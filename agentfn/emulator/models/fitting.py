@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agentfn.document.schema import instance_problems, resolve_pointer
+from agentfn.document.check import instance_problems
+from agentfn.document.walk import resolve_pointer
 
 #: Where shared parts usually are; a reference to anywhere else costs a copy of the schema.
 _SHARED = ("$defs", "definitions")

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentfn.document.schema import instance_problems, pointer, schema_problems
+from agentfn.document.check import instance_problems, schema_problems
+from agentfn.document.plain import fits, is_sound
+from agentfn.document.schema import library_instance_problems, library_schema_problems
+from agentfn.document.walk import pointer
 
 SCHEMA = {
     "type": "object",
@@ -87,3 +90,54 @@ def test_pointers_escape_what_they_must() -> None:
 def test_any_value_can_be_checked_and_any_schema_too(value: Any) -> None:
     assert isinstance(instance_problems(value, SCHEMA), list)
     assert isinstance(schema_problems(value), list)
+
+
+plain_schemas = st.recursive(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(["string", "integer", "number", "boolean", "null", "object", "array", "text", 3]),
+            "enum": st.lists(st.sampled_from(["a", "b", 1, True, None]), max_size=3),
+            "description": st.sampled_from(["x", 3]),
+            "pattern": st.just("^a"),
+        },
+    ),
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(["object", "array"]),
+            "properties": st.dictionaries(st.sampled_from(["a", "b"]), inner),
+            "required": st.lists(st.sampled_from(["a", "b", 1])),
+            "additionalProperties": st.booleans(),
+            "items": inner,
+        },
+    ),
+)
+values = st.recursive(
+    st.sampled_from(["a", "b", 1, 1.0, 0, True, False, None, 2.5]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "c"]), inner),
+)
+
+
+@given(plain_schemas, values)
+def test_what_is_plainly_right_is_right_for_the_library_too(schema: Any, value: Any) -> None:
+    if is_sound(schema):
+        assert library_schema_problems(schema) == []
+    if fits(value, schema):
+        assert library_instance_problems(value, schema) == []
+
+
+def test_the_plain_way_is_taken_for_plain_schemas() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "sign": {"type": "string", "description": "A sign"},
+            "n": {"type": "array", "items": {"type": "integer"}},
+        },
+        "required": ["sign"],
+        "additionalProperties": False,
+    }
+    assert is_sound(schema)
+    assert fits({"sign": "Aries", "n": [1, 2]}, schema)
+    assert not fits({"sign": "Aries", "n": [1, True]}, schema)
+    assert not fits({"sign": "Aries", "other": 1}, schema)
