@@ -27,10 +27,10 @@ def matching(pattern: str, least: int = 0) -> str | None:
         return None
     for extra in range(least + 1):
         text = _sequence(parsed, extra)
-        if len(text) < least and "$" not in pattern:
-            text += "a" * (least - len(text))
-        if len(text) >= least and re.search(pattern, text):
-            return text
+        padding = "a" * (least - len(text))
+        for padded in (text + padding, padding + text):
+            if re.search(pattern, padded):
+                return padded
     return None
 
 

@@ -159,4 +159,4 @@ def _texts(part: dict[str, Any]) -> Any:
         yield FORMATS[part["format"]]
     if isinstance(part.get("pattern"), str):
         yield matching(part["pattern"], least)
-    yield "a" * least
+    yield from ("a" * least, "a" * (least + 1))
