@@ -235,4 +235,6 @@ def environment(port: int, tls: TlsFiles | None) -> dict[str, str]:
     if tls is not None:
         # requests reads the one, httpx and the standard library the other; both hold the system's certificates too.
         values |= {"REQUESTS_CA_BUNDLE": str(tls.bundle), "SSL_CERT_FILE": str(tls.bundle)}
+        # Node adds these to its own.
+        values["NODE_EXTRA_CA_CERTS"] = str(tls.certificate)
     return values

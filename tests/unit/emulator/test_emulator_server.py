@@ -266,4 +266,5 @@ def test_the_environment_points_programs_here(tmp_path):
     plain = environment(8080, None)
     assert plain["FOUNDRY_PROJECT_ENDPOINT"] == "http://127.0.0.1:8080/api/projects/local"
     assert plain["IDENTITY_ENDPOINT"] == "http://127.0.0.1:8080/msi/token"
-    assert set(environment(8080, make_certificate(tmp_path))) - set(plain) == {"REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"}
+    trusted = {"REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"}
+    assert set(environment(8080, make_certificate(tmp_path))) - set(plain) == trusted
