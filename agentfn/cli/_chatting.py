@@ -40,11 +40,15 @@ class ChatOptions(NamedTuple):
 
 
 class Chat:
-    """A chat with one agent: any number of messages in one conversation."""
+    """A chat with one agent: any number of messages in one conversation.
 
-    def __init__(self, ctx: AppContext, options: ChatOptions, emit: Emit) -> None:
+    Making one changes nothing anywhere; `open` makes sure of the agent, and `created` tells from then on what was made.
+    """
+
+    def __init__(self, ctx: AppContext, options: ChatOptions) -> None:
         self.run = new_run()
         self._ctx = ctx
+        self._options = options
         self._counted_on_ledger = False
         known = _sessions.known_conversation(ctx, options.conversation) if options.conversation else None
         place = (known.backend, known.endpoint) if known else ctx.place()
@@ -60,11 +64,16 @@ class Chat:
         if target is None or (target.agent is None and target.ref is not None):
             target = _sessions.remote_target(self.backend, self.ledger, options.target)
         self.agent: Agent | None = target.agent
-        handlers = _sessions.handlers_of(ctx, self.agent) if options.run_handlers else {}
-        ref = target.ref or self._ensure(own=options.own)
-        begun = self._conversation(options.conversation, known, ref)
+        self._known, self._ref = known, target.ref
+        self._handlers = _sessions.handlers_of(ctx, self.agent) if options.run_handlers else {}
+
+    def open(self, emit: Emit) -> None:
+        """Make sure that the agent is there."""
+        options = self._options
+        ref = self._ref or self._ensure(own=options.own)
+        begun = self._conversation(options.conversation, self._known, ref)
         how = _sessions.How(self.run, options.run_handlers, options.wait, options.stream)
-        self.session = _sessions.session(ctx, self.backend, begun, self.agent, handlers, emit, how)
+        self.session = _sessions.session(self._ctx, self.backend, begun, self.agent, self._handlers, emit, how)
 
     def say(self, message: str) -> TurnResult:
         """Run one turn."""

@@ -94,7 +94,9 @@ class Console:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(*header, box=None, pad_edge=False)
+        table = Table(box=None, pad_edge=False)
+        for name in header:
+            table.add_column(name, overflow="fold")  # an id that is cut off cannot be copied
         for row in cells:
             table.add_row(*(Text(cell) for cell in row))
         Rich(file=self._out, no_color="NO_COLOR" in os.environ or None).print(table)
@@ -103,13 +105,15 @@ class Console:
 class CommandResult(NamedTuple):
     """What a command returns: `data` for ``--json``, `render` for a person.
 
-    `errors` go with an exit code other than 0 where the command still has data to give.
+    `errors` go with an exit code other than 0 where the command still has data to give. `closing` is the last line of the
+    story, in whatever form the rest is printed.
     """
 
     data: Json
     exit_code: ExitCode = ExitCode.OK
     render: Callable[[Console], None] | None = None
     errors: tuple[AgentfnError, ...] = ()
+    closing: str | None = None
 
 
 def emit(ctx: AppContext, result: CommandResult | None) -> int:
@@ -119,11 +123,13 @@ def emit(ctx: AppContext, result: CommandResult | None) -> int:
     if ctx.json:
         entries = [entry for exc in result.errors for entry in error_entries(exc)]
         ctx.console.out(envelope(ctx.command, result.data, result.exit_code, entries))
-        return result.exit_code
-    if result.render is not None:
-        result.render(ctx.console)
-    for exc in result.errors:
-        ctx.console.error(exc)
+    else:
+        if result.render is not None:
+            result.render(ctx.console)
+        for exc in result.errors:
+            ctx.console.error(exc)
+    if result.closing is not None:
+        ctx.console.say(result.closing)
     return result.exit_code
 
 

@@ -28,7 +28,7 @@ def chat(
     events: Annotated[bool, typer.Option("--events", help="Print each event as a JSON line.")] = False,
     wait: opt.Wait = 10.0,
     scenario: opt.Scenario = None,
-) -> CommandResult | None:
+) -> CommandResult:
     """Talk to an agent: one message, or a conversation on a terminal."""
     if events and ctx.json:
         raise UsageError("--json and --events are two forms of the same output", hint="choose one")
@@ -46,17 +46,21 @@ def chat(
         wait=wait,
         stream=events or ctx.console.answers_on_terminal,
     )
-    opened: Chat | None = None
-    keep = False
+    opened = Chat(ctx, options)
     try:
-        opened = Chat(ctx, options, story)
+        opened.open(story)
         if text is None:
-            return repl(ctx, opened)
-        result = opened.say(text)
-        keep = result.state == "pending"
-        return finish(ctx, result, turn_data(result, opened.run, opened.created()), story, agent=opened.agent)
-    finally:
-        _close(ctx, opened, rm=rm, keep=keep)
+            ended, waits = repl(ctx, opened), False
+        else:
+            result = opened.say(text)
+            waits = result.state == "pending"
+            ended = finish(ctx, result, turn_data(result, opened.run, opened.created()), story, agent=opened.agent)
+    except BaseException:
+        closing = _close(ctx, opened, rm=rm, waits=False)
+        if closing is not None:
+            ctx.console.say(closing)
+        raise
+    return ended._replace(closing=_close(ctx, opened, rm=rm, waits=waits))
 
 
 def _message(ctx: AppContext, message: str | None, *, events: bool) -> str | None:
@@ -76,15 +80,14 @@ def _message(ctx: AppContext, message: str | None, *, events: bool) -> str | Non
     return None
 
 
-def _close(ctx: AppContext, chat: Chat | None, *, rm: bool, keep: bool) -> None:
-    """Remove what was made, or say how to."""
-    if chat is None or not chat.created():
-        return
+def _close(ctx: AppContext, chat: Chat, *, rm: bool, waits: bool) -> str | None:
+    """Remove what was made, or return the line that says how to; what a waiting call needs is kept."""
+    if not chat.created():
+        return None
     labels = ", ".join(row.label for row in chat.created())
-    if rm and not keep:
-        left = chat.remove().left
-        for item in left:
+    if rm and not waits:
+        for item in chat.remove().left:
             ctx.console.warn(f"not removed: {item.resource.label}: {item.why}; agentfn cleanup --run {chat.run}")
-        return
+        return None
     why = " (calls wait there)" if rm else ""
-    ctx.console.say(f"kept{why}: {labels}; to remove it: agentfn cleanup --run {chat.run}")
+    return f"kept{why}: {labels}; to remove it: agentfn cleanup --run {chat.run}"
