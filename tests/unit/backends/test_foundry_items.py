@@ -53,6 +53,12 @@ def test_a_body_with_nothing_in_it_counts_from_now():
     assert (step.created_at, step.service_now, step.usage, step.version) == (7.0, 7.0, None, None)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), True, "12"])
+def test_what_is_no_number_does_not_count(number: Any) -> None:
+    step = items.step_of({"created_at": number, "usage": {"input_tokens": number, "output_tokens": 3}}, 7.0)
+    assert (step.created_at, step.usage) == (7.0, (0, 3, 3))
+
+
 @pytest.mark.parametrize(
     ("body", "failure", "answer"),
     [

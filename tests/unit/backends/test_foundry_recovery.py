@@ -209,6 +209,26 @@ def test_a_conversation_that_is_gone_meanwhile_is_named(server, backend, listene
         backend.start(start(), listener)
 
 
+# What an earlier process may have sent ------------------------------------------------------------------------------
+
+
+def test_outputs_that_somebody_may_have_sent_are_looked_for_first(server, backend, listener, slept):
+    asked = [MESSAGE, call_item(response="resp_0")]
+    sunny = ok(response(said("Sunny")))
+    server.expect(
+        ("GET", ITEMS, page([*asked, output_item(), said("Sunny")])),
+        ("GET", f"{RESPONSES}/resp_1", sunny),
+        ("GET", ITEMS, page([*asked, output_item()])),
+        ("POST", RESPONSES, sunny),
+        ("GET", ITEMS, page(asked)),
+        ("POST", RESPONSES, sunny),
+    )
+    assert [backend.submit(submit(maybe_sent=True), listener).answer for _ in range(3)] == ["Sunny"] * 3
+    inputs = [seen.body["input"] for seen in server.seen if seen.method == "POST"]
+    assert inputs == [[], [{"type": "function_call_output", "call_id": "call_A1", "output": "sunny"}]]
+    assert slept == []
+
+
 # Opening a conversation ----------------------------------------------------------------------------------------------
 
 

@@ -143,6 +143,7 @@ def test_a_token_that_stays_refused_is_not_fetched_for_ever(server, listener):
     with pytest.raises(NotAuthorisedError):
         backend.start(start(), listener)
     backend.close()
+    assert next(tokens) == "newer", "nobody asked for it"
 
 
 def test_a_certificate_is_checked_and_can_be_trusted(tmp_path, monkeypatch):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from email.utils import parsedate_to_datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentfn.backends.retry import MOST_RETRIES, MOST_SECONDS, Patience, asked_wait
 from agentfn.errors import ServiceError
@@ -73,3 +75,22 @@ def test_attempts_and_time_are_bounded() -> None:
 def test_a_wait_beyond_the_budget_is_refused_with_its_length() -> None:
     with pytest.raises(ServiceError, match="86400 s"):
         Waits().patience().wait("busy", {"retry-after": "86400"}, ValueError())
+
+
+@given(st.text(), st.floats(allow_nan=False, allow_infinity=False))
+def test_any_header_is_survived_and_never_asks_for_less_than_nothing(text: str, now: float) -> None:
+    for name in ("retry-after", "retry-after-ms"):
+        seconds = asked_wait({name: text}, now)
+        assert seconds is None or seconds >= 0
+
+
+@pytest.mark.parametrize(
+    "text", ["Wed, 21 Oct 2026 07:28:05 -0000", "21 Oct 2026 07:28:05", "Wed, 21 Oct 2026 09:28:05 +0200"]
+)
+def test_a_date_without_a_zone_is_greenwichs(text: str) -> None:
+    assert asked_wait({"retry-after": text}, NOW) == 5
+
+
+@pytest.mark.parametrize("text", ["Wed, 21 Oct 99999 07:28:05 GMT", "Wed, 99 Oct 2026 07:28:05 GMT", "1e999", "inf"])
+def test_what_is_no_time_asks_for_nothing(text: str) -> None:
+    assert asked_wait({"retry-after": text}, NOW) is None

@@ -49,3 +49,13 @@ objects = st.dictionaries(
 def test_what_goes_in_comes_out(values: list[dict[str, Any]], size: int, end: str) -> None:
     text = "".join(f"data: {json.dumps(value, ensure_ascii=False)}{end}{end}" for value in values)
     assert list(events(cut(text.encode(), size))) == values
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_a_line_end_that_is_cut_in_two_ends_one_line(size: int) -> None:
+    data = b'event: named\r\ndata: {"n":\r\ndata: 1}\r\n\r\n'
+    assert list(events(cut(data, size))) == [{"n": 1, "type": "named"}]
+
+
+def test_a_byte_order_mark_at_the_start_is_no_part_of_the_first_line() -> None:
+    assert list(events([b"\xef\xbb", b'\xbfdata: {"n": 1}\n\n'])) == [{"n": 1}]
