@@ -35,7 +35,9 @@ class WaitingCall(NamedTuple):
 
     @property
     def answer_with(self) -> str:
-        """Return the command that answers it."""
+        """Return the command that answers it, or that sends the outcome it has."""
+        if self.state == "answered":
+            return f"agentfn respond {self.conversation.id}"
         return f"agentfn respond {self.conversation.id} --call {self.call} --output TEXT"
 
     def as_json(self) -> dict[str, Json]:

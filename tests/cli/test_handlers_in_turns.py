@@ -260,3 +260,14 @@ def test_a_console_that_cannot_show_a_character_breaks_nothing(run, agent):
 def test_falsy_outputs_stay_themselves(run, agent, value, sent):
     ran = run("chat", agent(f"{{output: {value}}}"), "Weather in Oslo?", "--json")
     assert ran.data["calls"][0]["output"] == sent
+
+
+def test_a_tool_asks_only_about_arguments_that_may_do_harm(run, agent, write):
+    write("tool.py", "open('RAN', 'w').close()")
+    path = agent("{exec: [python3, tool.py]}")
+    harmless = "    ask: {unless: {properties: {city: {const: Oslo}}}}\n"
+    path.write_text(path.read_text() + harmless)
+    run("chat", path, "Weather in Bergen?", exit=8)
+    assert not (run.folder / "RAN").exists()
+    run("chat", path, "Weather in Oslo?")
+    assert (run.folder / "RAN").exists()

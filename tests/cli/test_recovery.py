@@ -43,7 +43,9 @@ def test_outputs_that_had_not_arrived_are_sent(run, agent, write, journal):
     flags = ["--scenario", write("s.yaml", ONE), "--no-run", "--json"]
     data = run("chat", agent("{output: rain}"), "Oslo?", *flags, exit=8).data
     journal("UPDATE call SET state = 'sent', output = 'rain', started_at = 1.0, finished_at = 2.0")
-    assert run("pending", "--json").data[0]["state"] == "answered"
+    (call,) = run("pending", "--json").data
+    assert call["state"] == "answered"
+    assert call["answer_with"] == f"agentfn respond {data['conversation']}"
     assert run("respond").stdout == "It will rain.\n"
     assert said(run, data["conversation"], "output") == ["rain"]
 
