@@ -30,6 +30,7 @@ def create(
     if dry_run:
         body = backend.preview(agent)
         text = json.dumps(body, indent=2, ensure_ascii=False)
+        ctx.console.say("beside this, metadata gets agentfn's stamp: agentfn-run, agentfn-id, agentfn-digest")
         data = {"agent": agent.name, "name": agent.name, "version": None, "changed": False, "would_send": body}
         return CommandResult(data, render=lambda console: console.out(text))
     run = new_run()
