@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from binascii import b2a_base64
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from agentfn.model import Json
 
@@ -17,31 +18,38 @@ MASK = "***"
 #: A value shorter than this is not treated as a secret: masking "1" would garble everything.
 SHORTEST = 8
 
+_URL_SAFE = str.maketrans("+/", "-_")
+
 #: What merely looks like a secret: a part that must be there, which is cheap to look for, and the whole form.
 _LOOKS_SECRET = {
     "an OpenAI key": ("sk-", r"\bsk-[A-Za-z0-9_-]{20,}"),
     "a GitHub token": ("gh", r"\bgh[pousr]_[A-Za-z0-9]{30,}"),
+    "a fine-grained GitHub token": ("github_pat_", r"\bgithub_pat_[A-Za-z0-9_]{30,}"),
+    "a Slack token": ("xox", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    "a Google API key": ("AIza", r"\bAIza[A-Za-z0-9_-]{35}"),
     "an AWS access key": ("AKIA", r"\bAKIA[0-9A-Z]{16}\b"),
     "a JSON web token": ("eyJ", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     "a private key": ("PRIVATE KEY", r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
     "a storage account key": ("AccountKey=", r"AccountKey=[A-Za-z0-9+/=]{20,}"),
-    "a password": ("assword", r"(?i)\bpassword\s*[=:]\s*\S{6,}"),
+    "a password": ("assword", r"(?i)\bpassword[\"']?\s*[=:]\s*\S{6,}"),
 }
 
 
 class Masker:
-    """Replaces secret values, also as JSON and URLs write them, by ``***``. Safe to use from several threads."""
+    """Replaces secret values, also as JSON, URLs and base64 write them, by ``***``. Safe to use from several threads."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self.secrets = frozenset(secret for secret in secrets if len(secret) >= SHORTEST)
         forms = {form for secret in self.secrets for form in _forms(secret)}
-        # Longest first, or a secret that contains another would be left half-visible.
-        ordered = sorted(forms, key=lambda form: (-len(form), form))
-        self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        # Longest first, or a secret that contains another would be left half-visible. No pattern: compiling one of a
+        # few long tokens takes longer than looking for them one by one ever will.
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
 
     def mask(self, text: str) -> str:
         """Return the text without any known secret."""
-        return self._pattern.sub(MASK, text) if self._pattern else text
+        for form in self._forms:
+            text = text.replace(form, MASK)
+        return text
 
     def mask_json(self, value: Json) -> Json:
         """Return a JSON value whose texts, keys included, hold no known secret."""
@@ -55,18 +63,39 @@ class Masker:
 
     def found(self, text: str) -> bool:
         """Tell whether the text holds a known secret."""
-        return self._pattern is not None and self._pattern.search(text) is not None
+        return any(form in text for form in self._forms)
 
     def with_more(self, secrets: Iterable[str]) -> Masker:
         """Return a masker that knows these values too."""
         return Masker([*self.secrets, *secrets])
 
 
-def _forms(secret: str) -> Iterable[str]:
-    yield secret
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    yield quote(secret, safe="")
+def _forms(secret: str) -> Iterator[str]:
+    """Yield every text that stands for the secret: as it is, and as JSON, URLs and base64 write it."""
+    for plain in {secret, secret.strip()}:
+        if len(plain) < SHORTEST:
+            continue
+        yield plain
+        for ascii_only in (True, False):
+            written = json.dumps(plain, ensure_ascii=ascii_only)
+            yield written[1:-1]
+            yield json.dumps(written, ensure_ascii=ascii_only)[3:-3]  # JSON inside JSON, as arguments are
+        # An environment may hold bytes that are no text, which Python writes as halves of surrogate pairs.
+        data = plain.encode("utf-8", "surrogatepass")
+        for quoted in (quote(data, safe=""), quote(data), quote_plus(data)):
+            yield quoted
+            yield re.sub("%..", lambda match: match[0].lower(), quoted)
+        yield from _in_base64(data)
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
+    """Yield the part of a base64 text that depends on the secret alone, for each of the three ways it can be aligned."""
+    for before in range(3):
+        text = b2a_base64(bytes(before) + data, newline=False).decode("ascii")
+        # What was put before spoils the first characters, what comes after would change the last.
+        kept = text[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]
+        yield kept
+        yield kept.translate(_URL_SAFE)
 
 
 def looks_secret(text: str) -> list[str]:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 
 #: Control characters (all of C0 and C1 but tab and line feed), direction overrides and isolates, other invisible
-#: controls that hide or reorder what is read, and line separators that some programs treat as a new line.
+#: controls that hide or reorder what is read (tags spell out text that nobody sees), halves of surrogate pairs, and line
+#: separators that some programs treat as a new line. Joiners stay: scripts and emoji need them.
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]",
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]",
 )
-_LAST_LATIN = 0xFF
-#: The start of a GitHub Actions or Azure Pipelines command, which acts at the start of a line, and for Azure anywhere.
-_COMMAND = re.compile(r"^(\s*)(::)(?=[A-Za-z])|(##)(?=\[|vso\[)", re.MULTILINE)
+_LAST_LATIN, _LAST_BASIC = 0xFF, 0xFFFF
+#: What .NET, in which both build agents are written, skips when it compares texts.
+_SKIPPED = "\u200c\u200d\ufe00-\ufe0f"
+#: The start of a GitHub Actions or Azure Pipelines command: one acts at the start of a line, the other anywhere in it.
+_COMMAND = re.compile(
+    rf"^((?:[^\S\n]|[{_SKIPPED}])*:)(?=[{_SKIPPED}]*:)|(#)(?=[{_SKIPPED}]*#[{_SKIPPED}]*(?:\[|vso))",
+    re.MULTILINE | re.IGNORECASE,
+)
 
 
 def visible(text: str, *, multiline: bool = True) -> str:
@@ -28,11 +35,13 @@ def visible(text: str, *, multiline: bool = True) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
-    return f"\\x{code:02x}" if code <= _LAST_LATIN else f"\\u{code:04x}"
+    if code <= _LAST_LATIN:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= _LAST_BASIC else f"\\U{code:08x}"
 
 
 def _broken(match: re.Match[str]) -> str:
-    return f"{match[1]}:\\:" if match[2] else "#\\#"
+    return f"{match[0]}\\"
 
 
 def short(text: str, limit: int) -> str:

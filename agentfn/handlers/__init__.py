@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agentfn.definition.agent import FunctionTool, HandlerSpec
 from agentfn.handlers.finish import finish_for
-from agentfn.handlers.process import stop_running
+from agentfn.handlers.running import stop_running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,12 +51,13 @@ def build_handler(tool: FunctionTool, base: Path, *, env: Mapping[str, str], mas
 def script_handler(path: Path, *, cwd: Path, env: Mapping[str, str], masker: Masker) -> Handler:
     """Return a handler that answers any call with one local program (`respond --script`), run in `cwd`.
 
-    A ``.py`` file without the execute bit runs under the Python of the `python` handler.
+    A ``.py`` file without the execute bit runs under the Python of the `python` handler; Windows has no such bit.
     """
     from agentfn.handlers.exec import ExecHandler
     from agentfn.handlers.python import find_python
 
     path = (cwd / path).absolute()
-    plain = path.suffix == ".py" and not os.access(path, os.X_OK)
+    plain = path.suffix == ".py" and (os.name == "nt" or not os.access(path, os.X_OK))
     command = [find_python(None, env), str(path)] if plain else [str(path)]
-    return ExecHandler(command, HandlerSpec(kind="exec", value=command), cwd, env, finish_for(None, env, masker))
+    spec = HandlerSpec(kind="exec", value=command)
+    return ExecHandler(command, spec, cwd, env, finish_for(None, env, masker), script=path)

@@ -12,7 +12,7 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentfn.document.check import instance_problems
+from agentfn.handlers.fitting import schema_complaint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from agentfn.definition.agent import FunctionTool
     from agentfn.model import Call, Json
 
+#: Deeper arguments than any schema describes would exhaust the stack of whatever walks them, handlers included.
+DEEPEST = 100
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: Digits of the longest integer that a float can still come near.
+_LONGEST_INTEGER = 308
+#: Characters of a number that are shown.
+_SHOWN = 40
 _NAMES = {list: "array", str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
 
 
@@ -52,10 +59,9 @@ def check_arguments(call: Call, tool: FunctionTool | None, known: Sequence[str])
         return Checked(None, f"arguments of {call.id} ({call.function}) {exc}", tuple(warnings))
     if not tool.parameters or tool.parameters == {"type": "object", "properties": {}}:
         return Checked(arguments, None, tuple(warnings))
-    problems = instance_problems(arguments, tool.parameters)
-    if problems:
-        told = "; ".join(problem.message for problem in problems)
-        return Checked(None, f"arguments of {call.id} ({call.function}) are wrong: {told}", tuple(warnings))
+    complaint = schema_complaint(arguments, tool.parameters)
+    if complaint is not None:
+        return Checked(None, f"arguments of {call.id} ({call.function}) are wrong: {complaint}", tuple(warnings))
     return Checked(arguments, None, tuple(warnings))
 
 
@@ -74,6 +80,9 @@ def parse_arguments(text: str, warnings: list[str]) -> dict[str, Json]:
             value = inner
     if not isinstance(value, dict):
         msg = f"must be a JSON object, got {_NAMES[type(value)]}"
+        raise _BadArgumentsError(msg)
+    if _depth(value) > DEEPEST:
+        msg = "are nested too deeply"
         raise _BadArgumentsError(msg)
     if _has_surrogate(value):
         warnings.append("half of a surrogate pair was replaced by U+FFFD")
@@ -99,12 +108,14 @@ def _parse(text: str, warnings: list[str]) -> Json:
 
 
 def _decode(text: str, *, strict: bool) -> Json:
-    try:
-        return json.loads(text, strict=strict, parse_constant=_constant, parse_float=_float, object_pairs_hook=_object)
-    except json.JSONDecodeError:
-        raise
-    except ValueError as exc:
-        raise _BadArgumentsError(str(exc)) from exc
+    return json.loads(
+        text,
+        strict=strict,
+        parse_constant=_constant,
+        parse_float=_float,
+        parse_int=_int,
+        object_pairs_hook=_object,
+    )
 
 
 def _constant(name: str) -> Json:
@@ -115,17 +126,28 @@ def _constant(name: str) -> Json:
 def _float(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        msg = f"hold a number out of range: {text}"
-        raise _BadArgumentsError(msg)
+        raise _out_of_range(text)
     return number
 
 
+def _int(text: str) -> int:
+    """Return the integer, every digit exact; beyond what a float could hold it is refused, as 1e400 is."""
+    if len(text) > _LONGEST_INTEGER:
+        raise _out_of_range(text)
+    return int(text)
+
+
+def _out_of_range(text: str) -> _BadArgumentsError:
+    return _BadArgumentsError(f"hold a number out of range: {text if len(text) <= _SHOWN else f'{text[:_SHOWN]}…'}")
+
+
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        twice = next(key for key in value if sum(key == other for other, _ in pairs) > 1)
-        msg = f"name {twice} twice"
-        raise _BadArgumentsError(msg)
+    value: dict[str, Json] = {}
+    for key, item in pairs:
+        if key in value:
+            msg = f"name {key} twice"
+            raise _BadArgumentsError(msg)
+        value[key] = item
     return value
 
 
@@ -134,9 +156,24 @@ def _told(exc: json.JSONDecodeError) -> str:
     if exc.msg.startswith("Unterminated string"):
         return f"are not valid JSON: string not closed, from position {exc.pos} to the end at {end}"
     if exc.msg == "Extra data":
-        return f"are not valid JSON: unexpected text after the JSON value at position {exc.pos}"
+        what = "object" if exc.doc.lstrip().startswith("{") else "value"
+        return f"are not valid JSON: unexpected text after the JSON {what} at position {exc.pos}"
     cut = " (cut at the end)" if exc.pos >= end else ""
     return f"are not valid JSON: {exc.msg[0].lower()}{exc.msg[1:]} at position {exc.pos}{cut}"
+
+
+def _depth(value: Json) -> int:
+    """Return how deeply lists and objects are nested, without recursion."""
+    depth, level = 0, [value]
+    while level:
+        level = [
+            item
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        depth += 1
+    return depth
 
 
 def _has_surrogate(value: Json) -> bool:
@@ -153,5 +190,5 @@ def _without_surrogates(value: Json) -> Json:
     if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        return _object([(_without_surrogates(key), _without_surrogates(item)) for key, item in value.items()])
     return value

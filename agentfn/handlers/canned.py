@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from agentfn.handlers.outputs import BadOutput, to_text
+from agentfn.handlers.outputs import BadOutput, content_parts, to_text
 from agentfn.model import Json, Outcome
 
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ class CannedHandler:
     def problem(self) -> str | None:
         """Say why the value cannot be sent, or None."""
         try:
-            to_text(self._value)
-        except BadOutput as exc:
-            return str(exc)
+            text = to_text(self._value)
+            if self._kind == "content":
+                content_parts(json.loads(text))
+        except ValueError as exc:
+            return f"the canned output cannot be sent: {exc}"
         return None
 
     def run(self, arguments: Mapping[str, Json], context: CallContext) -> Result:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from agentfn.document.check import instance_problems
-from agentfn.handlers.outputs import BadOutput, content_parts
+from agentfn.handlers.fitting import schema_complaint
+from agentfn.handlers.outputs import content_parts
 from agentfn.handlers.protocol import Result
 from agentfn.masking import Masker, looks_secret
 from agentfn.model import Json, Outcome
@@ -24,29 +24,34 @@ class Finish:
         self._masker = masker
         self._returns = returns
 
+    def mask(self, text: str) -> str:
+        """Return the text without known secrets; whoever cuts a text calls this before."""
+        return self._masker.mask(text)
+
     def output(self, text: str, kind: str, *, warnings: Iterable[str] = (), stderr: str = "") -> Result:
         """Return the result for an output text; `kind` is ``text`` or ``content``."""
-        told = list(warnings)
         if kind == "content":
             try:
                 outcome = Outcome(content=content_parts(json.loads(text)))
-            except (BadOutput, ValueError, RecursionError) as exc:
-                return self.result(Outcome(error=f"the output is no array of content parts: {exc}"), stderr=stderr)
+            except (ValueError, RecursionError) as exc:
+                outcome = Outcome(error=f"the output is no array of content parts: {exc}")
         else:
-            outcome = Outcome(output=text)
             problem = self._breaks_schema(text)
-            if problem is not None:
-                return self.result(Outcome(error=problem), warnings=told, stderr=stderr)
-        told += [f"the output holds what looks like {what}" for what in looks_secret(self._masker.mask(text))]
-        return self.result(outcome, warnings=told, stderr=stderr)
+            outcome = Outcome(output=text) if problem is None else Outcome(error=problem)
+        return self.result(outcome, warnings=warnings, stderr=stderr)
 
     def result(self, outcome: Outcome, *, warnings: Iterable[str] = (), stderr: str = "") -> Result:
         """Return the result for an outcome that is final but for its secrets."""
-        told = list(warnings)
         mask = self._masker.mask_json
         clean = Outcome(mask(outcome.output), mask(outcome.content), mask(outcome.error))
+        told = list(warnings)
         if clean != outcome:
             told.append("a known secret in the output was masked")
+        text = clean.error if clean.error is not None else clean.output
+        told += [
+            f"the output holds what looks like {what}"
+            for what in looks_secret(json.dumps(clean.content) if text is None else text)
+        ]
         return Result(clean, tuple(told), self._masker.mask(stderr))
 
     def _breaks_schema(self, text: str) -> str | None:
@@ -56,15 +61,21 @@ class Finish:
             value = json.loads(text)
         except (ValueError, RecursionError):
             value = text
-        problems = instance_problems(value, self._returns)
-        if not problems:
-            return None
-        return "the output does not match returns: " + "; ".join(problem.message for problem in problems)
+        complaint = schema_complaint(value, self._returns)
+        if complaint is None or (
+            self._returns.get("type") == "string" and schema_complaint(text, self._returns) is None
+        ):
+            return None  # a text may look like a number or a list and still be meant as a text
+        return f"the output does not match returns: {complaint}"
 
 
 def finish_for(tool: FunctionTool | None, env: Mapping[str, str], masker: Masker) -> Finish:
     """Return the last step for one tool's handler."""
     if tool is None:
         return Finish(masker)
-    declared = [env[name] for name in tool.handler.env if name in env]
-    return Finish(masker.with_more(declared) if declared else masker, tool.returns)
+    secrets = [env[name] for name in tool.handler.env if name in env]
+    if tool.handler.kind == "http":
+        from agentfn.handlers.http import secrets_of
+
+        secrets += secrets_of(tool.handler.value)
+    return Finish(masker.with_more(secrets) if secrets else masker, tool.returns)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agentfn.model import Call, Json, Outcome
+
+#: What is kept back of the time that a service leaves, in seconds: for ending a handler and for sending the failure.
+RESERVE_SECONDS = 5.0
 
 
 class CallContext(NamedTuple):
@@ -23,6 +27,13 @@ class CallContext(NamedTuple):
     backend: str
     inherit: tuple[int, ...] = ()
     deadline: float | None = None
+
+    def seconds_for(self, timeout: float) -> float:
+        """Return how many seconds a handler may take: its own time-out, or less where the service gives up sooner."""
+        if self.deadline is None:
+            return timeout
+        left = max(0.1, self.deadline - time.monotonic())
+        return min(timeout, left - min(RESERVE_SECONDS, left / 4))
 
 
 class Result(NamedTuple):

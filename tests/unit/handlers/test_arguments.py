@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -36,10 +37,10 @@ def test_blank_is_the_empty_object(text: str) -> None:
     ("text", "told"),
     [
         ('{"cmd": "mkdir -p /tmp/demo && cat > /tmp', "string not closed, from position 8 to the end at 41"),
-        ('{"location":"Oslo"}{"location":"Bergen"}', "unexpected text after the JSON value at position 19"),
-        ('{"location":"Oslo"} Calling the tool now.', "unexpected text after the JSON value at position 20"),
-        ('{"location":"Oslo"}\n```', "unexpected text after the JSON value at position 20"),
-        ('{"location":"Oslo"}}', "unexpected text after the JSON value at position 19"),
+        ('{"location":"Oslo"}{"location":"Bergen"}', "unexpected text after the JSON object at position 19"),
+        ('{"location":"Oslo"} Calling the tool now.', "unexpected text after the JSON object at position 20"),
+        ('{"location":"Oslo"}\n```', "unexpected text after the JSON object at position 20"),
+        ('{"location":"Oslo"}}', "unexpected text after the JSON object at position 19"),
         ("[1, 2]", "must be a JSON object, got array"),
         ("42", "must be a JSON object, got number"),
         ('"Oslo"', "must be a JSON object, got string"),
@@ -55,6 +56,11 @@ def test_blank_is_the_empty_object(text: str) -> None:
         ('{"amount": -Infinity}', "-Infinity is no number"),
         ('{"a": 1, "a": 2}', "name a twice"),
         ("[" * 200_000, "nested too deeply"),
+        ('{"a": ' * 500 + "1" + "}" * 500, "nested too deeply"),
+        ('{"a": ' + "1" * 5000 + "}", "hold a number out of range: 1111"),
+        ('{"a": -' + "1" * 400 + "}", "hold a number out of range: -1111"),
+        ('{"\\ud800": 1, "\\ud801": 2}', "name \ufffd twice"),
+        ("[1] [2]", "unexpected text after the JSON value at position 4"),
     ],
 )
 def test_what_is_no_json_object_is_told_with_its_reason(text: str, told: str) -> None:
@@ -87,6 +93,25 @@ def test_half_a_surrogate_pair_is_replaced_with_a_warning() -> None:
 
 def test_big_integers_stay_exact() -> None:
     assert check('{"id": 7301244019558000123}').arguments == {"id": 7301244019558000123}
+
+
+def test_many_keys_with_one_twice_are_refused_at_once() -> None:
+    text = "{" + ",".join(f'"k{index}": 1' for index in range(20_000)) + ', "k19999": 2}'
+    started = time.monotonic()
+    assert "name k19999 twice" in str(check(text).problem)
+    assert time.monotonic() - started < 5, "comparing each key with each other took half a minute"
+
+
+def test_numbers_that_a_float_cannot_hold_break_no_check() -> None:
+    halves = {"a": {"type": "number", "multipleOf": 0.5}}
+    assert check('{"a": 1' + "0" * 307 + "}", halves).arguments == {"a": 10**307}
+    assert check('{"a": 1' + "0" * 400 + "}", halves).problem is not None
+
+
+def test_of_many_problems_the_first_are_told_and_the_rest_counted() -> None:
+    problem = str(check(json.dumps({"a": ["x"] * 500}), {"a": {"type": "array", "items": {"type": "integer"}}}).problem)
+    assert problem.count("expects integer, got string") == 10
+    assert problem.endswith("and 490 more")
 
 
 def test_all_problems_are_told_together() -> None:
