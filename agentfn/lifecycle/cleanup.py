@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentfn.errors import AgentfnError, NotAuthorisedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from agentfn.backends.protocol import Backend
     from agentfn.journal.ledger import Ledger, Resource
@@ -59,39 +59,19 @@ def chosen(ledger: Ledger, selection: Selection) -> list[Resource]:
 
 
 def remove(
-    backend: Backend,
-    ledger: Ledger,
-    rows: Sequence[Resource],
-    told: Callable[[Resource], None] = lambda _: None,
+    backend: Backend, ledger: Ledger, rows: Sequence[Resource], told: Callable[[Resource], None] = lambda _: None
 ) -> CleanUp:
     """Remove these rows' resources, each row's fate written down at once, so that a later clean-up goes on from here.
 
     What cannot be removed is reported, not raised; only NotAuthorisedError ends the work.
     """
-    deleted: list[Resource] = []
-    left: list[Left] = []
-
-    def settle(row: Resource, work: Callable[[], str | None]) -> None:
-        try:
-            why = work()
-        except NotAuthorisedError:
-            raise
-        except AgentfnError as exc:
-            left.append(Left(row, exc.message))
-            return
-        if why is None:
-            deleted.append(row)
-            told(row)
-        else:
-            left.append(Left(row, why))
-
+    work = _Removal(backend, ledger, told)
     for row in rows:
         if row.kind == "conversation":
-            settle(row, lambda row=row: _remove_conversation(backend, ledger, row))  # type: ignore[misc]
+            work.attempt(row, work.conversation)
     for name in dict.fromkeys(row.name or "" for row in rows if row.kind == "agent"):
-        own = [row for row in rows if row.kind == "agent" and row.name == name]
-        _Versions(backend, ledger, name, own).remove(settle)
-    return CleanUp(tuple(deleted), tuple(left))
+        work.agent(name, [row for row in rows if row.kind == "agent" and row.name == name])
+    return work.result()
 
 
 def remove_own_run(backend: Backend, ledger: Ledger, run: str) -> CleanUp:
@@ -99,105 +79,102 @@ def remove_own_run(backend: Backend, ledger: Ledger, run: str) -> CleanUp:
 
     An agent version that a conversation of another run still uses stays.
     """
-    deleted: list[Resource] = []
-    left: list[Left] = []
+    work = _Removal(backend, ledger)
     rows = [row for row in ledger.live() if row.run == run]
     for row in sorted(rows, key=lambda row: row.kind != "conversation"):
-        try:
-            if row.state == "intended":
-                found = remove(backend, ledger, [row])
-                deleted += found.deleted
-                left += found.left
-                continue
-            if row.kind == "conversation":
-                backend.delete_conversation(row.name or "")
-                ledger.conversation_ended(row, "deleted")
-            elif ledger.used_by_others(row):
-                left.append(Left(row, "another run's conversation uses it"))
-                continue
-            else:
-                backend.delete_agent_version(row.ref)
-                ledger.end(row.token, "deleted")
-            deleted.append(row)
-        except AgentfnError as exc:
-            left.append(Left(row, exc.message))
-    return CleanUp(tuple(deleted), tuple(left))
+        if row.kind == "conversation":
+            work.attempt(row, work.conversation)
+        elif row.state == "intended":
+            work.agent(row.name or "", [row])
+        else:
+            work.attempt(row, work.own_version)
+    return work.result()
 
 
-def _remove_conversation(backend: Backend, ledger: Ledger, row: Resource) -> str | None:
-    """Remove one conversation; 404 counts as gone. A lost reply's id is found by the stamp."""
-    conversation = row.name
-    if conversation is None:
-        stamped = (c.id for c in backend.conversations() if c.metadata.get("agentfn-id") == row.token)
-        conversation = next(stamped, None)
-    if conversation is None:
-        ledger.end(row.token, "failed")
-        return None
-    existed = backend.delete_conversation(conversation)
-    ledger.conversation_ended(row._replace(name=conversation), "deleted" if existed else "gone")
-    return None
+class _KeptError(AgentfnError):
+    """A resource stays, for a reason that is nobody's fault."""
 
 
-class _Versions:
-    """The versions of one agent, ours and others'."""
+class _Removal:
+    """One clean-up under way: what is gone, and what still stands and why."""
 
-    def __init__(self, backend: Backend, ledger: Ledger, name: str, own: Sequence[Resource]) -> None:
+    def __init__(self, backend: Backend, ledger: Ledger, told: Callable[[Resource], None] = lambda _: None) -> None:
         self._backend = backend
         self._ledger = ledger
-        self._name = name
-        self._own = own
+        self._told = told
+        self._deleted: list[Resource] = []
+        self._left: list[Left] = []
 
-    def remove(self, settle: Callable[[Resource, Callable[[], str | None]], None]) -> None:
-        """Remove our versions; the agent as a whole goes where no other version is left."""
+    def result(self) -> CleanUp:
+        return CleanUp(tuple(self._deleted), tuple(self._left))
+
+    def attempt(self, row: Resource, work: Callable[[Resource], None]) -> None:
+        """Remove one row's resource; a failure is noted and does not end the clean-up."""
         try:
-            remote = list(self._backend.versions(self._name))
+            work(row)
         except NotAuthorisedError:
             raise
         except AgentfnError as exc:
-            for row in self._own:
-                why = exc.message
-                settle(row, lambda why=why: why)  # type: ignore[misc]
-            return
-        pairs = [(row, _match(row, remote)) for row in self._own]
-        ours = {found.ref.version for _, found in pairs if found is not None}
-        whole = bool(ours) and all(version.ref.version in ours for version in remote)
-        if whole:
-            self._remove_whole(pairs, settle)
-            return
-        for row, found in pairs:
-            settle(row, lambda row=row, found=found: self._remove_version(row, found, remote))  # type: ignore[misc]
+            self._left.append(Left(row, exc.message))
+        else:
+            self._deleted.append(row)
+            self._told(row)
 
-    def _remove_whole(
-        self,
-        pairs: Iterable[tuple[Resource, RemoteAgent | None]],
-        settle: Callable[[Resource, Callable[[], str | None]], None],
-    ) -> None:
-        failure: str | None = None
+    def conversation(self, row: Resource) -> None:
+        """Remove a conversation; 404 counts as gone. Where the reply was lost, its id is found by the stamp."""
+        found = row.name or next(
+            (c.id for c in self._backend.conversations() if c.metadata.get("agentfn-id") == row.token), None
+        )
+        if found is None:
+            self._ledger.end(row.token, "failed")
+            return
+        existed = self._backend.delete_conversation(found)
+        self._ledger.conversation_ended(row._replace(name=found), "deleted" if existed else "gone")
+
+    def own_version(self, row: Resource) -> None:
+        """Remove a version that this process has just made."""
+        if self._ledger.used_by_others(row):
+            raise _KeptError("another run's conversation uses it")
+        self._backend.delete_agent_version(row.ref)
+        self._ledger.end(row.token, "deleted")
+
+    def agent(self, name: str, own: Sequence[Resource]) -> None:
+        """Remove our versions of an agent; the agent as a whole goes where no other version is left."""
+        remote: list[RemoteAgent] = []
+        found: dict[str, RemoteAgent | None] = {}
+        whole, failure = False, None
         try:
-            self._backend.delete_agent(self._name)
+            remote = list(self._backend.versions(name))
+            found = {row.token: _match(row, remote) for row in own}
+            ours = {version.ref.version for version in found.values() if version is not None}
+            whole = bool(ours) and all(version.ref.version in ours for version in remote)
+            if whole:
+                self._backend.delete_agent(name)
         except NotAuthorisedError:
             raise
         except AgentfnError as exc:
-            failure = exc.message
+            failure = exc
 
-        def done(row: Resource) -> str | None:
-            if failure is None:
-                self._ledger.end(row.token, "deleted")
-            return failure
-
-        for row, _ in pairs:
-            settle(row, lambda row=row: done(row))  # type: ignore[misc]
-
-    def _remove_version(self, row: Resource, found: RemoteAgent | None, remote: Sequence[RemoteAgent]) -> str | None:
-        if found is not None:
-            self._backend.delete_agent_version(found.ref)
+        def one(row: Resource) -> None:
+            if failure is not None:
+                raise failure
+            version = found[row.token]
+            if version is None:
+                self._missing(row, remote)
+                return
+            if not whole:
+                self._backend.delete_agent_version(version.ref)
             self._ledger.end(row.token, "deleted")
-            return None
+
+        for row in own:
+            self.attempt(row, one)
+
+    def _missing(self, row: Resource, remote: Sequence[RemoteAgent]) -> None:
+        """Close the row of a version that is not there any more, or never was."""
         if row.version is not None and any(version.ref.version == row.version for version in remote):
             self._ledger.end(row.token, "foreign")
-            return "another's version carries this name and number now; ours is gone"
+            raise _KeptError("another's version carries this name and number now; ours is gone")
         self._ledger.end(row.token, "gone" if row.state == "created" else "failed")
-        return None
 
 
 def _match(row: Resource, remote: Sequence[RemoteAgent]) -> RemoteAgent | None:
