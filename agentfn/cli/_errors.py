@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agentfn.cli._output import Console, envelope, error_entries
-from agentfn.errors import AgentfnError, ExitCode, UsageError
+from agentfn.errors import AgentfnError, ExitCode, ServiceError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,10 @@ def guarded(argv: Sequence[str]) -> int:
         # Whoever read our output stopped reading; nothing is wrong, and nobody is there to be told.
         _silence(sys.stdout)
         return ExitCode.OK
+    except OSError as exc:
+        # A full disk, a folder that may not be written: the machine's trouble, not a bug.
+        where = f": {exc.filename}" if exc.filename else ""
+        return _report(ServiceError(f"{exc.strerror or exc}{where}", code="machine"), argv)
     except Exception as exc:  # noqa: BLE001  # the last net: a bug of ours, told as one
         return _bug(exc, argv)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+import sys
 
 import pytest
 
@@ -59,13 +61,32 @@ def test_the_readme_names_every_command() -> None:
     assert {name for cell in cells for name in re.findall(r"`(\w+)", cell)} == set(TABLE)
 
 
-def test_a_bug_is_70_and_its_traceback_is_for_debug(run) -> None:
+def test_the_machines_trouble_is_no_bug(run) -> None:
     run.home.mkdir()
     (run.home / "locks").write_text("a file where a folder belongs")
-    ran = run("chat", SAMPLES / "horoscope" / "agent.yaml", "Aquarius horoscope", "--json", exit=70)
+    ran = run("chat", SAMPLES / "horoscope" / "agent.yaml", "Aquarius horoscope", "--json", exit=5)
+    assert ran.json["errors"][0]["code"] == "machine"
+    assert "locks" in ran.json["errors"][0]["message"]
+
+
+def test_a_bug_is_70_and_its_traceback_is_for_debug(run, write) -> None:
+    """A row that agentfn never writes stands in for a bug that nobody knows yet."""
+    run("chat", SAMPLES / "horoscope" / "agent.yaml", "Aquarius horoscope")
+    with sqlite3.connect(run.home / "journal.db") as journal:
+        journal.execute("UPDATE conversation SET functions = 'no JSON'")
+    journal.close()
+    ran = run("list", "--json", exit=70)
     assert ran.json["errors"][0]["code"] == "bug"
     assert "Traceback" not in ran.stderr
-    assert "Traceback" in run("chat", SAMPLES / "horoscope" / "agent.yaml", "Aquarius", "--debug", exit=70).stderr
+    assert "Traceback" in run("list", "--debug", exit=70).stderr
+
+
+def test_words_that_are_no_utf8_are_a_usage_error(run) -> None:
+    if sys.platform == "win32":
+        return
+    message = b"Horoscope \xff".decode("utf-8", "surrogateescape")
+    ran = run("chat", SAMPLES / "horoscope" / "agent.yaml", message, "--json", exit=2)
+    assert "byte 0xff at character 11" in ran.json["errors"][0]["message"]
 
 
 def test_version_is_the_packages(run) -> None:

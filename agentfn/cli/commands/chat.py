@@ -12,6 +12,7 @@ from agentfn.cli._context import AppContext
 from agentfn.cli._output import CommandResult
 from agentfn.cli._turns import events_to_stdout, finish, repl, turn_data
 from agentfn.errors import UsageError
+from agentfn.utf8 import decode, require_text
 
 if TYPE_CHECKING:
     from agentfn.cli._chatting import Chat
@@ -66,13 +67,11 @@ def chat(
 def _message(ctx: AppContext, message: str | None, *, events: bool) -> str | None:
     """Return the message; None means a conversation on the terminal."""
     if message == "-":
-        from agentfn.utf8 import decode
-
         message = decode(sys.stdin.buffer.read(), "standard input")
     if message is not None:
         if not message.strip():
             raise UsageError("the message is empty")
-        return message
+        return require_text(message, "the message")
     if not ctx.console.interactive:
         raise UsageError("there is no MESSAGE, and no terminal to ask on", hint='agentfn chat AGENT "…"')
     if ctx.json or events:

@@ -68,14 +68,14 @@ def _single(output: str | None, output_file: str | None, error: str | None, cont
     """Return the one outcome that the options give."""
     from agentfn.model import Outcome
     from agentfn.turn.answers import read_content
-    from agentfn.utf8 import decode
+    from agentfn.utf8 import decode, require_text
 
     if content is not None:
         return read_content(content)
     if error is not None:
-        return Outcome(error=error)
+        return Outcome(error=require_text(error, "--error"))
     if output_file is None:
-        return Outcome(output=output)
+        return Outcome(output=require_text(output or "", "--output"))
     if output_file == "-":
         return Outcome(output=decode(sys.stdin.buffer.read(), "standard input"))
     path = Path(output_file)
