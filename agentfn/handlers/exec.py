@@ -84,20 +84,21 @@ class ExecHandler:
             return self._end.result(Outcome(error=f"cannot start {self._command[0]}: {exc.strerror or exc}"))
         stderr, _ = decode_output(finished.stderr, self._spec.encoding)
         if finished.status != 0:
-            return self._end.result(Outcome(error=self._failure(finished, stderr, timeout)), stderr=stderr)
+            error, quoted = self._failure(finished, stderr, timeout)
+            return self._end.result(Outcome(error=error), stderr=stderr, quoted=quoted)
         text, warnings = self._text(finished.stdout)
         return self._end.output(text, self._spec.result, warnings=warnings, stderr=stderr)
 
     def _text(self, stdout: bytes) -> tuple[str, list[str]]:
         return decode_output(stdout, self._spec.encoding)
 
-    def _failure(self, finished: Finished, stderr: str, timeout: float) -> str:
-        """Return what the agent is told: how the program ended, and the end of what it wrote."""
-        partial, _ = decode_output(finished.stdout, self._spec.encoding)
-        told, partial = self._end_of(stderr), self._end_of(partial)
+    def _failure(self, finished: Finished, stderr: str, timeout: float) -> tuple[str, str]:
+        """Return what the agent is told, how the program ended and the end of what it wrote; and all that it wrote."""
+        stdout, _ = decode_output(finished.stdout, self._spec.encoding)
+        told, partial = self._end_of(stderr), self._end_of(stdout)
         how = how_it_ended(finished, timeout)
         text = f"{how}: {told}" if told else how
-        return f"{text}\npartial output: {partial}" if partial else text
+        return (f"{text}\npartial output: {partial}" if partial else text), f"{stderr}\n{stdout}"
 
     def _end_of(self, text: str) -> str:
         # Masked before it is cut: half of a secret would not be recognised.

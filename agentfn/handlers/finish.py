@@ -38,14 +38,24 @@ class Finish:
         else:
             problem = self._breaks_schema(text)
             outcome = Outcome(output=text) if problem is None else Outcome(error=problem)
-        return self.result(outcome, warnings=warnings, stderr=stderr)
+        return self.result(outcome, warnings=warnings, stderr=stderr, quoted=text)
 
-    def result(self, outcome: Outcome, *, warnings: Iterable[str] = (), stderr: str = "") -> Result:
-        """Return the result for an outcome that is final but for its secrets."""
+    def result(
+        self,
+        outcome: Outcome,
+        *,
+        warnings: Iterable[str] = (),
+        stderr: str = "",
+        quoted: str = "",
+    ) -> Result:
+        """Return the result for an outcome that is final but for its secrets.
+
+        `quoted` is the whole of what an error gives a part of, already masked there.
+        """
         mask = self._masker.mask_json
         clean = Outcome(mask(outcome.output), mask(outcome.content), mask(outcome.error))
         told = list(warnings)
-        if clean != outcome:
+        if clean != outcome or self._masker.found(quoted):
             told.append("a known secret in the output was masked")
         text = clean.error if clean.error is not None else clean.output
         told += [
@@ -57,16 +67,28 @@ class Finish:
     def _breaks_schema(self, text: str) -> str | None:
         if self._returns is None:
             return None
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            value = text
-        complaint = schema_complaint(value, self._returns)
-        if complaint is None or (
-            self._returns.get("type") == "string" and schema_complaint(text, self._returns) is None
-        ):
-            return None  # a text may look like a number or a list and still be meant as a text
+        complaint = _complaint(text, self._returns)
+        if complaint is None:
+            return None
+        masked = self.mask(text)
+        if masked != text:  # the complaint may quote half of a secret, which nothing would recognise
+            complaint = _complaint(masked, self._returns) or "it holds a secret that was masked"
         return f"the output does not match returns: {complaint}"
+
+
+def _complaint(text: str, returns: dict[str, Json]) -> str | None:
+    """Return how an output breaks the schema of `returns`, or None. It is taken as JSON where it is JSON.
+
+    A text may look like a number or a list and still be meant as a text.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return schema_complaint(text, returns)
+    complaint = schema_complaint(value, returns)
+    if complaint is not None and returns.get("type") == "string":
+        return schema_complaint(text, returns)
+    return complaint
 
 
 def finish_for(tool: FunctionTool | None, env: Mapping[str, str], masker: Masker) -> Finish:

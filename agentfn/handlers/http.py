@@ -126,7 +126,8 @@ class HttpHandler:
             return self._end.result(Outcome(error=f"cannot reach {self._shown()}: {exc}"))
         text, warnings = decode_output(data, charset or self._spec.encoding)
         if not 200 <= status < 300:  # noqa: PLR2004  # the statuses of success
-            return self._end.result(Outcome(error=f"HTTP {status}: {self._end.mask(text)[:TOLD_BODY]}"))
+            error = f"HTTP {status}: {self._end.mask(text)[:TOLD_BODY]}"
+            return self._end.result(Outcome(error=error), quoted=text)
         return self._end.output(text, self._spec.result, warnings=warnings)
 
     def _post(self, body: Json, timeout: float) -> tuple[int, str | None, bytes]:

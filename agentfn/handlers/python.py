@@ -44,7 +44,8 @@ class PythonHandler(ExecHandler):
     def _text(self, stdout: bytes) -> tuple[str, list[str]]:
         return stdout.decode("utf-8", "replace"), []
 
-    def _failure(self, finished: Finished, stderr: str, timeout: float) -> str:
+    def _failure(self, finished: Finished, stderr: str, timeout: float) -> tuple[str, str]:
         if finished.status == 1 and finished.stdout:
-            return self._end.mask(finished.stdout.decode("utf-8", "replace"))[:TOLD_CHARACTERS]
+            reason = finished.stdout.decode("utf-8", "replace")
+            return self._end.mask(reason)[:TOLD_CHARACTERS], reason
         return super()._failure(finished, stderr, timeout)

@@ -1,41 +1,22 @@
-"""Each kind of handler, run as a turn runs it: real processes, a real server."""
+"""Python functions, canned outputs and scripts, run as a turn runs them."""
 
 from __future__ import annotations
 
-import http.server
-import json
+import ast
 import sys
-import threading
-import time
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentfn.definition.agent import FunctionTool, HandlerSpec
-from agentfn.handlers import build_handler, script_handler
-from agentfn.handlers.protocol import CallContext, Handler, Result
+from agentfn.handlers import script_handler
+from agentfn.handlers.python import CHILD
 from agentfn.masking import Masker
-from agentfn.model import Call, Outcome
+from agentfn.model import Outcome
+from tests.unit.handlers.making import CONTEXT, ENV, make
 
-ENV = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-CONTEXT = CallContext(Call("call_A", "f", "{}"), "conv_1", "turn_1", "local")
-
-
-def make(
-    base: Path,
-    kind: str,
-    value: Any,
-    *,
-    returns: dict[str, Any] | None = None,
-    env: dict[str, str] | None = None,
-    **keys: Any,
-) -> Handler:
-    spec = HandlerSpec(kind=kind, value=value, **keys)
-    tool = FunctionTool(name="f", description=None, parameters={}, handler=spec, returns=returns)
-    handler = build_handler(tool, base, env={**ENV, **(env or {})}, masker=Masker(["known-secret"]))
-    assert handler is not None
-    return handler
+if TYPE_CHECKING:
+    from agentfn.handlers.protocol import Result
 
 
 @pytest.fixture
@@ -138,23 +119,6 @@ def test_content_parts_are_an_outcome_of_their_own(tmp_path: Path) -> None:
     )
 
 
-def test_a_time_out_never_exceeds_what_the_service_leaves(tmp_path: Path) -> None:
-    handler = make(tmp_path, "exec", ["sleep", "30"], timeout=30.0)
-    started = time.monotonic()
-    result = handler.run({}, CONTEXT._replace(deadline=time.monotonic() + 0.5))
-    assert time.monotonic() - started < 10
-    assert str(result.outcome.error).startswith("no answer within")
-
-
-def test_a_grandchild_that_keeps_the_pipe_open_does_not_block(tmp_path: Path) -> None:
-    program = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\nprint('done')\n"
-    (tmp_path / "tool.py").write_text(program)
-    started = time.monotonic()
-    result = make(tmp_path, "exec", [sys.executable, "tool.py"], timeout=2.0).run({}, CONTEXT)
-    assert time.monotonic() - started < 20
-    assert result.outcome.output == "done"
-
-
 def test_a_script_without_the_execute_bit_runs_under_python(tmp_path: Path) -> None:
     (tmp_path / "answer.py").write_text("import json, sys\nprint(json.load(sys.stdin)['a'])\n")
     handler = script_handler(Path("answer.py"), cwd=tmp_path, env=ENV, masker=Masker([]))
@@ -162,61 +126,102 @@ def test_a_script_without_the_execute_bit_runs_under_python(tmp_path: Path) -> N
     assert handler.run({"a": "é"}, CONTEXT).outcome.output == "é"
 
 
-class Service(http.server.BaseHTTPRequestHandler):
-    """Answers as its path says, and writes down what came."""
-
-    seen: ClassVar[list[dict[str, Any]]] = []
-
-    def do_POST(self) -> None:
-        self.seen.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        status = int(self.path.strip("/") or 200)
-        self.send_response(status)
-        if status == 302:
-            self.send_header("Location", "http://example.com/")
-        body = b"sunny" if status == 200 else b"out of order"
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        """Say nothing."""
+def test_a_missing_script_is_told_before_it_is_needed(tmp_path: Path) -> None:
+    handler = script_handler(Path("gone.py"), cwd=tmp_path, env=ENV, masker=Masker([]))
+    assert handler.problem() == f"there is no file {tmp_path / 'gone.py'}"
 
 
-@pytest.fixture
-def url():
-    Service.seen.clear()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def test_the_standard_library_is_in_reach_and_agentfn_is_not(python) -> None:
+    """The child's own folder came first on the path, where agentfn's http.py hid the library's from every function."""
+    text = "import http.client, sys, urllib.request\nimport concurrent.futures.process\ndef f():\n    return sorted(m for m in sys.modules if 'agentfn' in m)\n"
+    assert python(text).outcome == Outcome(output="[]")
+    missing = python("import arguments\n").outcome.error
+    assert missing == "ModuleNotFoundError: No module named 'arguments'"
 
 
-def test_http_posts_the_call_and_takes_the_body(tmp_path: Path, url: str) -> None:
-    handler = make(tmp_path, "http", {"url": url})
-    assert handler.problem() is None
-    assert handler.run({"city": "Oslo"}, CONTEXT).outcome == Outcome(output="sunny")
-    assert Service.seen == [
-        {
-            "call_id": "call_A",
-            "function": "f",
-            "arguments": {"city": "Oslo"},
-            "conversation": "conv_1",
-            "turn": "turn_1",
-        }
-    ]
+def test_the_child_is_written_for_older_pythons() -> None:
+    tree = ast.parse(CHILD.read_text(), feature_version=(3, 8))
+    imported = {
+        alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
+    assert "json" in imported
+    assert "agentfn" not in imported
 
 
-@pytest.mark.parametrize("status", [500, 404, 302])
-def test_http_failures_and_redirects_are_told(tmp_path: Path, url: str, status: int) -> None:
-    result = make(tmp_path, "http", {"url": f"{url}/{status}"}).run({}, CONTEXT)
-    assert result.outcome == Outcome(error=f"HTTP {status}: out of order")
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("import os; os._exit(3)", "exit 3"),
+        ("import os; os.kill(os.getpid(), 9)", "killed by signal 9 (SIGKILL)"),
+        ("import sys; sys.exit('disk full')", "the function ended the process: disk full"),
+        ("raise ValueError('half \\ud83d')", "ValueError: half \\ud83d"),
+        ("raise KeyboardInterrupt('no')", "KeyboardInterrupt: no"),
+        ("raise ValueError('known-secret')", "ValueError: ***"),
+    ],
+)
+def test_every_way_to_fail_is_told(python, body: str, error: str) -> None:
+    assert python(f"def f():\n    {body}\n").outcome.error == error
 
 
-def test_http_is_for_this_machine_or_over_tls(tmp_path: Path) -> None:
-    assert "use https" in str(make(tmp_path, "http", {"url": "http://example.com/f"}).problem())
-    assert make(tmp_path, "http", {"url": "https://example.com/f"}).problem() is None
-    unreachable = make(tmp_path, "http", {"url": "http://127.0.0.1:9/"}).run({}, CONTEXT)
-    assert str(unreachable.outcome.error).startswith("cannot reach")
+def test_of_a_long_reason_the_start_is_told(python) -> None:
+    error = python("def f():\n    raise ValueError('x' * 1990 + 'known-secret' + 'y' * 100_000)\n").outcome.error
+    assert error is not None
+    assert len(error) == 2000
+    assert "known" not in error, "half of a secret would not have been recognised"
+
+
+def test_the_traceback_is_for_the_user_alone(python) -> None:
+    result = python("def f():\n    raise ValueError('no such city')\n")
+    assert result.outcome.error == "ValueError: no such city"
+    assert "Traceback" in result.stderr
+
+
+def test_what_writes_to_descriptor_1_does_not_reach_the_result(python) -> None:
+    result = python("import os\ndef f():\n    os.write(1, b'noise')\n    return 'signal'\n")
+    assert result.outcome.output == "signal"
+    assert "noise" in result.stderr
+
+
+def test_a_file_in_a_folder_below_finds_what_lies_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "helper.py").write_text("VALUE = 7\n")
+    (tmp_path / "shared.py").write_text("MORE = 1\n")
+    (tmp_path / "below" / "tool.py").write_text(
+        "import helper, shared\ndef f():\n    return helper.VALUE + shared.MORE\n"
+    )
+    assert make(tmp_path, "python", "below/tool.py:f").run({}, CONTEXT).outcome.output == "8"
+
+
+def test_keys_that_are_no_texts_become_texts(python) -> None:
+    text = "import datetime, decimal\ndef f():\n    return {1: decimal.Decimal('0.10'), datetime.date(2024, 1, 31): (True,)}\n"
+    assert python(text).outcome.output == '{"1": 0.10, "2024-01-31": [true]}'
+
+
+def test_a_text_may_look_like_a_number_where_a_text_is_promised(tmp_path: Path) -> None:
+    assert make(tmp_path, "output", "42", returns={"type": "string"}).run({}, CONTEXT).outcome.output == "42"
+    wrong = make(tmp_path, "output", "42", returns={"type": "string", "maxLength": 1}).run({}, CONTEXT).outcome
+    assert str(wrong.error).startswith("the output does not match returns: ")
+    deep = make(tmp_path, "output", "[" * 100_000, returns={"type": "array"}).run({}, CONTEXT).outcome
+    assert "expects array, got string" in str(deep.error)
+
+
+def test_a_complaint_about_an_output_does_not_quote_half_a_secret(tmp_path: Path) -> None:
+    returns = {"type": "object", "properties": {"a": {"enum": ["yes", "no"]}}}
+    result = make(tmp_path, "output", {"a": "x" * 50 + "known-secret"}, returns=returns).run({}, CONTEXT)
+    assert "must be one of" in str(result.outcome.error)
+    assert "known" not in str(result.outcome.error)
+    assert "a known secret in the output was masked" in result.warnings
+
+
+def test_canned_content_that_cannot_be_sent_is_told_before_the_turn(tmp_path: Path) -> None:
+    assert "no-such" in str(make(tmp_path, "output", [{"type": "no-such"}], result="content").problem())
+    assert make(tmp_path, "output", [{"type": "input_text", "text": "a"}], result="content").problem() is None
+
+
+def test_declared_values_are_masked_whatever_the_outcome(tmp_path: Path) -> None:
+    env = {"TOKEN": "declared-value"}
+    command = ["sh", "-c", 'echo "$TOKEN"; echo "$TOKEN" >&2; exit $1', "sh"]
+    for status in ("0", "1"):
+        result = make(tmp_path, "exec", [*command, status], env=env, declared=("TOKEN",)).run({}, CONTEXT)
+        assert "declared-value" not in f"{result}"
+        assert "a known secret in the output was masked" in result.warnings
