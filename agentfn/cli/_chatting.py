@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.cli import _sessions
 from agentfn.errors import NegativeError
+from agentfn.journal.calls import Calls
 from agentfn.journal.ledger import Ledger
 from agentfn.journal.turns import Turns
 from agentfn.lifecycle.ensure import ensure_usable, new_run
@@ -15,6 +16,7 @@ from agentfn.turn.session import functions_digest
 if TYPE_CHECKING:
     from agentfn.cli._context import AppContext
     from agentfn.definition.agent import Agent
+    from agentfn.journal.calls import CallRow
     from agentfn.journal.ledger import Resource
     from agentfn.journal.turns import Conversation
     from agentfn.lifecycle.cleanup import CleanUp
@@ -92,6 +94,11 @@ class Chat:
             Turns(session.journal).repin(session.conversation, ref, digest, functions_digest(self.agent))
         session.conversation = session.conversation._replace(agent=ref.name, version=ref.version)
         return TurnLoop(session).start(message)
+
+    def calls(self) -> list[CallRow]:
+        """Return the calls of the latest turn, also where it broke off."""
+        turns = Turns(self._ctx.journal()).of(self.session.conversation)
+        return Calls(self._ctx.journal(), self.session.conversation, turns[-1].id).all() if turns else []
 
     def created(self) -> list[Resource]:
         """Return what this run made and has not removed."""
