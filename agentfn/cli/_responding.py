@@ -10,7 +10,7 @@ from agentfn.cli._turns import finish, turn_data
 from agentfn.cli._waiting import turn_to_answer
 from agentfn.errors import UsageError
 from agentfn.journal.calls import Calls
-from agentfn.turn.answers import masked
+from agentfn.turn.answers import masked, pick_call
 from agentfn.turn.loop import TurnLoop
 from agentfn.turn.waiting import look_again
 
@@ -29,13 +29,17 @@ if TYPE_CHECKING:
 
 
 class Answers(NamedTuple):
-    """Where outcomes come from. `only_stored` allows none but those that the journal holds already."""
+    """Where outcomes come from. `only_stored` allows none but those that the journal holds already.
+
+    `rerun` is a call in doubt that the user allows to run once more.
+    """
 
     outcomes: Callable[[Sequence[CallRow]], dict[str, Outcome]] | None = None
     script: Path | None = None
     run: bool = False
     wait: float = 10.0
     only_stored: bool = False
+    rerun: str | None = None
 
 
 def respond_to(ctx: AppContext, named: str | None, answers: Answers) -> CommandResult:
@@ -49,7 +53,10 @@ def respond_to(ctx: AppContext, named: str | None, answers: Answers) -> CommandR
             f"{waiting.function} [{waiting.id}] waits for an output, and there is no terminal to ask on",
             hint=f"agentfn respond {conversation.id} --call {waiting.id} --output TEXT, or --run, or --script PATH",
         )
-    given = answers.outcomes(rows) if answers.outcomes else {}
+    if answers.rerun is not None:
+        row = pick_call(rows, answers.rerun)
+        Calls(ctx.journal(), conversation, turn.id).set_state([row.id], "waiting")
+    given = answers.outcomes(rows) if answers.outcomes and answers.rerun is None else {}
     given = {call: masked(outcome, ctx.masker().mask_json) for call, outcome in given.items()}
     agent = _sessions.definition_of(ctx, conversation)
     story = Story(ctx.console, stream=ctx.console.answers_on_terminal)

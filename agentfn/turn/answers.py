@@ -43,6 +43,13 @@ def pick_call(rows: Sequence[CallRow], call: str | None) -> CallRow:
     return open_rows[0]
 
 
+def abandoned(rows: Sequence[CallRow]) -> dict[str, Outcome]:
+    """Return an honest error for each call that has no outcome, so that the conversation can go on."""
+    return {
+        row.id: Outcome(error="nobody can answer this call; it was abandoned") for row in rows if row.outcome is None
+    }
+
+
 def _names(rows: Sequence[CallRow]) -> str:
     return ", ".join(f"{row.id} ({row.function})" for row in rows)
 

@@ -115,3 +115,25 @@ def test_a_conversation_of_somebody_else_can_be_answered_from_here(run, serve, a
     assert call["call"] == data["calls"][0]["id"]
     ran = run("respond", data["conversation"], "--output", "rain", *flags)
     assert "rain" in ran.stdout
+
+
+def test_the_user_may_let_a_call_in_doubt_run_again(run, agent, write, journal):
+    write("tool.py", "open('RAN', 'a').write('x')\nprint('snow')")
+    flags = ["--scenario", write("s.yaml", ONE), "--no-run", "--json"]
+    data = run("chat", agent("{exec: [python3, tool.py]}"), "Oslo?", *flags, exit=8).data
+    journal("UPDATE call SET state = 'started', started_at = 1.0")
+    run("respond", "--rerun", exit=2)
+    assert run("respond", "--call", data["calls"][0]["id"], "--rerun").stdout == "It will snow.\n"
+    assert (run.folder / "RAN").read_text() == "x"
+
+
+def test_a_stuck_conversation_is_freed_by_an_honest_error(run, agent, write):
+    scenario = write(
+        "s.yaml", "- call: [{get_weather: {city: Oslo}}, {get_weather: {city: Bergen}}]\n- say: Sorry.\n- say: Hi.\n"
+    )
+    data = run("chat", agent(), "Oslo?", "--scenario", scenario, "--json", exit=8).data
+    ran = run("respond", "--abandon", "--json")
+    assert ran.data["answer"] == "Sorry."
+    assert {call["error"] for call in ran.data["calls"]} == {"nobody can answer this call; it was abandoned"}
+    assert run("chat", "demo", "Still there?", "-c", data["conversation"]).stdout == "Hi.\n"
+    assert "leave the other options out" in run("respond", "--abandon", "--run", exit=2).stderr

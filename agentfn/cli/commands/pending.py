@@ -49,7 +49,9 @@ def _show(console: Console, calls: list[WaitingCall], now: float) -> None:
             console.out(f"  {visible(call.problem)}")
         console.out(f"  {call.answer_with}")
         if call.state == "in_doubt":
-            console.warn(f"{call.call} was started and has no outcome: check whether it ran before you answer it")
+            console.warn(
+                f"{call.call} was started and has no outcome: check whether it ran, then answer it, or --rerun"
+            )
         elif call.expires_at is not None and 0 < call.expires_at - now < SOON:
             console.warn(f"{call.call} expires in {_span(call.expires_at - now)}")
 

@@ -35,6 +35,8 @@ def respond(
     outputs: Annotated[Path | None, typer.Option("--outputs", help="A file: outputs of several calls.")] = None,
     script: Annotated[Path | None, typer.Option("--script", help="A local program that answers any call.")] = None,
     run: Annotated[bool, typer.Option("--run", help="Run the agent's own handlers.")] = False,
+    rerun: Annotated[bool, typer.Option("--rerun", help="Run --call again, though it may have run.")] = False,
+    abandon: Annotated[bool, typer.Option("--abandon", help="Tell the agent that nobody can answer.")] = False,
     wait: opt.Wait = 10.0,
 ) -> CommandResult:
     """Answer waiting calls and carry the turn on."""
@@ -44,11 +46,15 @@ def respond(
     given = [name for name, value in direct.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} say different things of one call", hint="choose one")
-    if call is not None and not given:
+    if rerun and (call is None or given):
+        raise UsageError("--rerun needs --call, and no outcome beside it", hint="--call ID --rerun")
+    if abandon and (call or given or outputs or script or run):
+        raise UsageError("--abandon answers every call that waits", hint="leave the other options out")
+    if call is not None and not (given or rerun):
         raise UsageError("--call needs the call's outcome", hint="--output TEXT, --output-file PATH or --error TEXT")
     if script is not None and run:
         raise UsageError("--script and --run both answer every call", hint="choose one")
-    if not (given or outputs or script or run) and not ctx.console.interactive:
+    if not (given or outputs or script or run or rerun or abandon) and not ctx.console.interactive:
         return respond_to(ctx, conversation, Answers(wait=wait, only_stored=True))
     for path in (content, outputs, script):
         if path is not None and not path.is_file():
@@ -56,12 +62,14 @@ def respond(
     single = _single(output, output_file, error, content) if given else None
 
     def outcomes(rows: Sequence[CallRow]) -> dict[str, Outcome]:
-        from agentfn.turn.answers import pick_call, read_outputs
+        from agentfn.turn.answers import abandoned, pick_call, read_outputs
 
+        if abandon:
+            return abandoned(rows)
         found = read_outputs(outputs, rows) if outputs is not None else {}
         return found | {pick_call(rows, call).id: single} if single is not None else found
 
-    return respond_to(ctx, conversation, Answers(outcomes=outcomes, script=script, run=run, wait=wait))
+    return respond_to(ctx, conversation, Answers(outcomes, script, run or rerun, wait, rerun=call if rerun else None))
 
 
 def _single(output: str | None, output_file: str | None, error: str | None, content: Path | None) -> Outcome:
