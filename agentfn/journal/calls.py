@@ -102,7 +102,8 @@ class Calls:
         now = self._journal.clock()
         with self._journal.writing() as db:
             db.executemany(
-                "UPDATE call SET state = 'finished', output = ?, content = ?, error = ?, finished_at = ?"
+                "UPDATE call SET problem = CASE WHEN output IS NULL AND content IS NULL AND error IS NULL THEN problem END,"
+                " state = 'finished', output = ?, content = ?, error = ?, finished_at = ?"
                 " WHERE backend = ? AND endpoint = ? AND conversation = ? AND turn = ? AND id = ?",
                 [
                     (o.output, json.dumps(o.content) if o.content is not None else None, o.error, now, *self._key, call)
@@ -111,10 +112,10 @@ class Calls:
             )
 
     def rejected(self, call: str, problem: str) -> None:
-        """Write down why a stored outcome cannot be sent; the call waits for another one."""
+        """Write down why a stored outcome cannot be sent; it is kept, and the call waits for another one."""
         with self._journal.writing() as db:
             db.execute(
-                "UPDATE call SET problem = ?"
+                "UPDATE call SET state = 'waiting', problem = ?"
                 " WHERE backend = ? AND endpoint = ? AND conversation = ? AND turn = ? AND id = ?",
                 (problem, *self._key, call),
             )

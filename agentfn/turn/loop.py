@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from agentfn.turn.session import Session
 
 
+#: What services promise of a call id (foundry.md §8); a longer one is used as it is, with a warning.
+LONGEST_CALL_ID = 64
+
+
 class _Listener:
     """Turns what a backend reports into events, and writes a new conversation's id down at once."""
 
@@ -199,6 +203,10 @@ class TurnLoop:
                 function=call.function,
                 arguments=call.arguments,
             )
+            if len(call.id) > LONGEST_CALL_ID:
+                self.session.tell(
+                    "warning", call=call.id, message=f"call id {call.id} is longer than {LONGEST_CALL_ID}"
+                )
             key = f"{call.function}({call.arguments})"
             self._seen[key] += 1
             if self._seen[key] == self.session.policy.repeats:

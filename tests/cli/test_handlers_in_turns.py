@@ -271,3 +271,32 @@ def test_a_tool_asks_only_about_arguments_that_may_do_harm(run, agent, write):
     assert not (run.folder / "RAN").exists()
     run("chat", path, "Weather in Oslo?")
     assert (run.folder / "RAN").exists()
+
+
+def test_an_output_beyond_the_limit_is_not_sent_and_the_call_waits_for_a_shorter_one(run, write):
+    write("tool.py", "import json, sys\nsys.stdout.write('\u00e9' * json.load(sys.stdin)['n'])")
+    write(
+        "a.yaml",
+        "name: demo\nmodel: m\ntools:\n  - name: export\n    description: Export so many letters.\n"
+        "    parameters: {type: object, properties: {n: {type: integer}}, required: [n]}\n"
+        "    handler: {exec: [python3, tool.py]}\n"
+        "local:\n  - call:\n      - {name: export, arguments: {n: 10485761}, id: call_A}\n"
+        "      - {name: export, arguments: {n: 3}, id: call_B}\n  - say: done\n",
+    )
+    ran = run("chat", "a.yaml", "go", "--json", exit=8)
+    assert "10,485,761 characters, the service takes 10,485,760" in ran.data["calls"][0]["problem"]
+    assert [call["state"] for call in run("pending", "--json").data] == ["waiting", "answered"]
+    after = run("respond", "--call", "call_A", "--output", "short", "--json").data
+    assert after["answer"] == "done"
+    assert [call["output"] for call in after["calls"]] == ["short", "\u00e9\u00e9\u00e9"]
+    assert "problem" not in after["calls"][0]
+
+
+def test_call_ids_longer_than_64_are_told_apart_and_kept(run, write):
+    ids = ["mcpsrv__internal-tools__get_weather_exec-0f0e0d0c-1111-4222-8333-aaaaaaaaaaa" + end for end in "12"]
+    write("tool.py", "import json, os, sys\nprint(os.environ['AGENTFN_CALL_ID'][-1], json.load(sys.stdin)['city'])")
+    call = f"[{{name: get_weather, arguments: {{city: a}}, id: {ids[0]}}}, {{name: get_weather, arguments: {{city: b}}, id: {ids[1]}}}]"
+    write("a.yaml", SCRIPTED.format(call=call))
+    ran = run("chat", "a.yaml", "go", "--json")
+    assert {call["id"]: call["output"] for call in ran.data["calls"]} == {ids[0]: "1 a", ids[1]: "2 b"}
+    assert "is longer than 64" in run("chat", "a.yaml", "go").stderr
