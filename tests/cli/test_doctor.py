@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import time
+from typing import Any
 
 import pytest
 
 from tests.conftest import SAMPLES
 
 
-def checks(ran) -> dict[str, dict]:
+def checks(ran) -> dict[str, dict[str, Any]]:
     return {check["name"]: check for check in ran.data["checks"]}
 
 

@@ -21,7 +21,18 @@ TOLD = {
     "AGENTFN_TURN_ID": "turn_1",
     "AGENTFN_BACKEND": "local",
 }
-STARTS = {"PATH": "/bin", "HOME": "/home/me", "LANG": "C", "LC_ALL": "C.UTF-8", "TZ": "UTC", "TMPDIR": "/scratch"}
+STARTS = {
+    "PATH": "/bin",
+    "HOME": "/home/me",
+    "LANG": "C",
+    "LANGUAGE": "en",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "TMPDIR": "/scratch",
+    "USER": "me",
+    "LOGNAME": "me",
+    "SHELL": "/bin/sh",
+}
 SECRETS = {"AGENT_TOKEN": "tok-SECRET", "OPENAI_API_KEY": "sk-SECRET", "AZURE_CLIENT_SECRET": "s", "AGENTFN_HOME": "/h"}
 
 
