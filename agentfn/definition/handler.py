@@ -119,10 +119,9 @@ def _env(reader: Reader, value: Mapping[str, Json], path: Path) -> tuple[str, ..
 
 def _encoding(reader: Reader, value: Mapping[str, Json], path: Path) -> str:
     encoding = value.get("encoding", "utf-8")
-    import codecs
-
     try:
-        codecs.lookup(encoding)
+        # Decoding says whether it is one of text: "base64" is a codec too.
+        b"a".decode(encoding, "replace")
     except (LookupError, TypeError):
         reader.error((*path, "encoding"), "handler", f"there is no encoding {encoding!r}")
         return "utf-8"

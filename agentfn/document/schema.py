@@ -59,19 +59,26 @@ def library_schema_problems(schema: Json) -> list[Problem]:
         return [Problem((), "nested too deeply")]
     problems += [Problem(path, message) for path, message in _reference_problems(schema)]
     problems += [Problem(path, message) for path, message in _pattern_problems(schema)]
-    return sorted(set(problems), key=lambda problem: (list(map(str, problem.path)), problem.message))
+    return sorted(set(problems), key=lambda problem: (_order(problem.path), problem.message))
 
 
 def library_instance_problems(instance: Json, schema: dict[str, Json] | bool) -> list[Problem]:
     """Return everything in which a value breaks a schema, in document order; empty where it fits."""
     validator = Draft202012Validator(schema, registry=Registry())
     try:
-        errors = sorted(validator.iter_errors(instance), key=lambda error: list(map(str, error.absolute_path)))
+        errors = sorted(validator.iter_errors(instance), key=lambda error: _order(error.absolute_path))
         return list(dict.fromkeys(_problem(error) for error in _leaves(errors)))
     except RecursionError:
         return [Problem((), "the schema or the value is nested too deeply to be checked")]
+    except OverflowError:
+        return [Problem((), "a number is too large to be checked")]
     except (SchemaError, Unresolvable, re.error) as exc:
         return [Problem((), f"the schema cannot be used: {str(exc).splitlines()[0]}")]
+
+
+def _order(path: Iterable[str | int]) -> list[tuple[bool, int, str]]:
+    """Return what sorts paths as a reader would: indexes by their number, names by their letters."""
+    return [(isinstance(part, str), 0, part) if isinstance(part, str) else (False, part, "") for part in path]
 
 
 def _leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError]:

@@ -96,6 +96,10 @@ def test_variables_are_expanded_where_the_contract_says_and_nowhere_else(check) 
             "timeout: timeout is a span such as 30s",
         ),
         (HEAD + "tools:\n  - {name: f, handler: {python: nope}}\n", "python is file.py:function or module:function"),
+        (
+            HEAD + "tools:\n  - {name: f, handler: {exec: [a], encoding: base64}}\n",
+            "handler: there is no encoding 'base64'",
+        ),
         (HEAD + "tools:\n  - {name: f, ask: sometimes}\n", "ask: ask is never, always, or"),
         (
             HEAD + "tools:\n  - {name: f, descripton: x}\n",

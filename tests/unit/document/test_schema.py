@@ -141,3 +141,13 @@ def test_the_plain_way_is_taken_for_plain_schemas() -> None:
     assert fits({"sign": "Aries", "n": [1, 2]}, schema)
     assert not fits({"sign": "Aries", "n": [1, True]}, schema)
     assert not fits({"sign": "Aries", "other": 1}, schema)
+
+
+def test_problems_come_in_the_order_of_the_document() -> None:
+    schema = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+    found = instance_problems([-1] * 11, schema)
+    assert [problem.path for problem in found] == [(index,) for index in range(11)]
+
+
+def test_numbers_beyond_all_reason_are_told() -> None:
+    assert instance_problems(10**400, {"multipleOf": 0.5})[0].message == "a number is too large to be checked"
