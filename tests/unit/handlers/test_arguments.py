@@ -49,7 +49,7 @@ def test_blank_is_the_empty_object(text: str) -> None:
         ("query = '''\nselect 1\n'''", "not valid JSON: expecting value at position 0"),
         ("{'query': 'select 1'}", "at position 1"),
         ('{"query": "select 1", "dry_run": True}', "expecting value at position 33"),
-        ('{"query": "select 1",}', "at position 21"),
+        ('{"query": "select 1",}', "at position 2"),
         ('{"title": "Q3" "owner": "ops"}', "expecting ',' delimiter at position 15"),
         ('{"amount": 1e400}', "hold a number out of range: 1e400"),
         ('{"amount": NaN}', "NaN is no number"),
