@@ -166,8 +166,12 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        db.execute("PRAGMA synchronous = NORMAL")  # a power cut may take the last step back, as a whole
-        db.execute("PRAGMA foreign_keys = ON")
+        try:
+            db.execute("PRAGMA synchronous = NORMAL")  # a power cut may take the last step back, as a whole
+            db.execute("PRAGMA foreign_keys = ON")
+        except BaseException:
+            db.close()
+            raise
         return db
 
     def _migrate(self, db: sqlite3.Connection) -> None:
