@@ -5,16 +5,25 @@ from __future__ import annotations
 import email.utils
 import secrets
 import sys
+import threading
 import time
 import traceback
 from collections import deque
 from http import HTTPStatus
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agentfn.emulator.control import add_control_routes
-from agentfn.emulator.foundry import add_foundry_routes
-from agentfn.emulator.foundry.errors import foundry_error
-from agentfn.emulator.http import Answer, ApiError, ConnectionCut, Request, Router, encode, read_request
+from agentfn.emulator.http import (
+    Answer,
+    ApiError,
+    ConnectionCut,
+    Face,
+    Request,
+    Router,
+    encode,
+    openai_error,
+    read_request,
+)
 from agentfn.emulator.store import Store
 
 if TYPE_CHECKING:
@@ -24,6 +33,14 @@ if TYPE_CHECKING:
     from agentfn.emulator.models.scenario import Scenario
 
 __all__ = ["Application", "ConnectionCut"]
+
+#: How a path begins → the module whose ``FACE`` answers it; imported when such a request comes. The first that fits.
+FACES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("api",), "agentfn.emulator.foundry"),
+    (("v1", "agents"), "agentfn.emulator.sessions"),
+    (("v1",), "agentfn.emulator.responses"),
+    ((), "agentfn.emulator.control"),
+)
 
 #: How many requests are remembered, and how much of each body, in bytes.
 RECENT, RECENT_BODY = 200, 20_000
@@ -52,10 +69,10 @@ class Application:
         self.sleep = sleep
         #: What was asked lately, for tests and for whoever wonders; without headers, which hold tokens.
         self.recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
+        #: Rung when something happened that an open stream may wait for; other processes' doings ring nothing.
+        self.bell = threading.Condition()
         self._require_token = require_token
-        self._router = Router()
-        add_foundry_routes(self._router, self)
-        add_control_routes(self._router, self)
+        self._faces: dict[str, tuple[Face, Router]] = {}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request; a scenario's cut is raised as ConnectionCut, here or while the body is read."""
@@ -95,31 +112,30 @@ class Application:
                 raise  # the caller is agentfn itself, which says what it is: a bug
             log = environ.get("wsgi.errors") or sys.stderr
             log.write(traceback.format_exc())
-            status, answer = 500, Answer(foundry_error("server_error", "the embedded service failed", request=identity))
+            status, answer = 500, Answer(openai_error("the embedded service failed", code="server_error"))
         note["status"] = "cut" if answer.cut else status
         return status, answer
 
     def _answer(self, request: Request) -> Answer:
-        found = self._router.find(request.method, request.segments)
+        face, router = self._face(request.segments)
+        found = router.find(request.method, request.segments)
         if isinstance(found, set):
             if found:
-                error = foundry_error("method_not_allowed", f"{request.method} is not allowed here", request=request.id)
+                error = face.error(405, f"{request.method} is not allowed here")
                 raise ApiError(405, error, {"Allow": ", ".join(sorted(found))})
-            path = "/".join(request.segments)
-            raise ApiError(404, foundry_error("not_found", f"there is no route /{path}", request=request.id))
+            raise ApiError(404, face.error(404, f"there is no route /{'/'.join(request.segments)}"))
+        face.check(request, self._require_token)
         handler, values = found
-        if self._require_token and request.segments[0] == "api":
-            self._require_credentials(request)
         return handler(request, *values)
 
-    def _require_credentials(self, request: Request) -> None:
-        if "authorization" not in request.headers and "api-key" not in request.headers:
-            message = (
-                "Unauthorized. Access token is missing, invalid, audience is incorrect (https://ai.azure.com),"
-                " or have expired."
-            )
-            error = foundry_error("401", message, request=request.id)
-            raise ApiError(401, error, {"WWW-Authenticate": "Bearer"})
+    def _face(self, segments: tuple[str, ...]) -> tuple[Face, Router]:
+        name = next(module for start, module in FACES if segments[: len(start)] == start)
+        if name not in self._faces:
+            face: Face = import_module(name).FACE
+            router = Router()
+            face.add_routes(router, self)
+            self._faces[name] = face, router
+        return self._faces[name]
 
     def close(self) -> None:
         """Close the state file."""

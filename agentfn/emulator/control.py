@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentfn.emulator.http import Answer, ApiError, Request, Router, openai_error
+from agentfn.emulator.http import Answer, ApiError, Face, Request, Router, openai_error
 from agentfn.emulator.spans import seconds_of
 
 if TYPE_CHECKING:
@@ -46,3 +46,10 @@ def add_control_routes(router: Router, app: Application) -> None:
     router.add("POST", "_agentfn/reset", reset)
     router.add("GET", "_agentfn/requests", requests)
     router.add("GET", "msi/token", token)
+
+
+FACE = Face(
+    add_routes=add_control_routes,
+    error=lambda status, message: openai_error(message, code="not_found" if status == 404 else None),  # noqa: PLR2004  # HTTP's
+    check=lambda _request, _require: None,
+)

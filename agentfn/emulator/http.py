@@ -62,6 +62,9 @@ class Answer(NamedTuple):
 
 Handler = Callable[..., Answer]
 
+Route = tuple[str, str, Handler]
+"""Method, path below a face's root, handler."""
+
 
 def openai_error(message: str, *, param: str | None = None, code: str | None = None) -> dict[str, Any]:
     """Return an error of the model layer (foundry.md §5.1)."""
@@ -129,3 +132,20 @@ class Router:
                     return handler, tuple(s for p, s in zip(parts, segments, strict=True) if p == "{}")
                 allowed.add(known)
         return allowed
+
+
+class Face(NamedTuple):
+    """One protocol of the service.
+
+    `error` makes the body of a refusal that no route is behind; `check` refuses a request before its route is run, where
+    headers are missing or (second argument) credentials are demanded and there are none.
+    """
+
+    add_routes: Callable[[Router, Any], None]
+    error: Callable[[int, str], dict[str, Any]]
+    check: Callable[[Request, bool], None]
+
+
+def has_credentials(request: Request) -> bool:
+    """Tell whether a request brings any credentials; which ones, nobody here could judge."""
+    return "authorization" in request.headers or "api-key" in request.headers

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentfn.emulator.foundry.definition import definition_of
-from agentfn.emulator.foundry.errors import foundry_error, invalid, not_found
-from agentfn.emulator.foundry.limits import metadata_of
-from agentfn.emulator.foundry.paging import page
-from agentfn.emulator.http import Answer, ApiError, Request
+from agentfn.emulator.http import Answer, ApiError, Request, Route
+from agentfn.emulator.responses.errors import foundry_error, invalid, not_found
+from agentfn.emulator.responses.limits import metadata_of
+from agentfn.emulator.responses.paging import page
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Callable
 
     from agentfn.emulator.app import Application
 
@@ -25,8 +25,6 @@ _NAME_RULE = (
     " and must not exceed 63 characters."
 )
 _MOST_VERSIONS, _DESCRIPTION = 1000, 512
-
-Route = tuple[str, str, Callable[..., Answer]]
 
 
 class Version(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from agentfn.emulator.foundry.errors import foundry_error, payload
 from agentfn.emulator.http import ApiError
+from agentfn.emulator.responses.errors import foundry_error, payload
 
 #: foundry.md §8.
 MOST_TOOLS = 128

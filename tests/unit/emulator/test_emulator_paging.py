@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentfn.emulator.foundry.paging import page
 from agentfn.emulator.http import Request
+from agentfn.emulator.responses.paging import page
 
 
 def ask(entries, **query):

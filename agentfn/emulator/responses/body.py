@@ -1,17 +1,17 @@
-"""The response object and its items, as Foundry writes them (foundry.md §4.4, §4.5)."""
+"""The response object and its items, as both faces write them (foundry.md §4.4, §4.5; openai-agents.md §7)."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from agentfn.emulator.foundry.ids import new_call_id, new_id
+from agentfn.emulator.responses.ids import new_call_id, new_id
 
 if TYPE_CHECKING:
     from agentfn.emulator.foundry.agents import Version
-    from agentfn.emulator.foundry.asked import Asked
-    from agentfn.emulator.foundry.items import Item
     from agentfn.emulator.models.step import Reply
+    from agentfn.emulator.responses.asked import Asked
+    from agentfn.emulator.responses.items import Item
 
 
 def reference(agent: Version) -> dict[str, Any]:
@@ -24,7 +24,8 @@ def output_items(asked: Asked, response: str, reply: Reply) -> list[Item]:
     if reply.failure is not None:
         return []
     status = "incomplete" if reply.incomplete else "completed"
-    by: dict[str, Any] = {"response_id": response}
+    # Only Foundry says of an item which response and agent it came from.
+    by: dict[str, Any] = {} if asked.plain else {"response_id": response}
     if asked.agent is not None:
         by = {"agent_reference": reference(asked.agent), **by}
     items: list[Item] = []
@@ -65,13 +66,32 @@ def open_body(asked: Asked, identity: str, created_at: float, status: str) -> di
         "output": [],
         "instructions": source.get("instructions"),
         "parallel_tool_calls": True,
-        "agent_reference": reference(asked.agent) if asked.agent else None,
     }
-    if asked.conversation is not None:
-        body["conversation"] = {"id": asked.conversation}
+    conversation = None if asked.conversation is None else {"id": asked.conversation}
+    if asked.plain:
+        return body | _plain_settings(asked) | {"conversation": conversation, "previous_response_id": asked.previous}
+    body["agent_reference"] = reference(asked.agent) if asked.agent else None
+    if conversation is not None:
+        body["conversation"] = conversation
     if asked.previous is not None:
         body["previous_response_id"] = asked.previous
     return body
+
+
+def _plain_settings(asked: Asked) -> dict[str, Any]:
+    """Return what a plain response repeats of its request, with the defaults; every field is always there."""
+    defaults: dict[str, Any] = {
+        "max_output_tokens": None,
+        "max_tool_calls": None,
+        "presence_penalty": 0,
+        "frequency_penalty": 0,
+        "store": True,
+        "safety_identifier": None,
+        "prompt_cache_key": None,
+        "truncation": "disabled",
+        "top_logprobs": 0,
+    }
+    return {key: default if asked.body.get(key) is None else asked.body[key] for key, default in defaults.items()}
 
 
 def final_body(opened: dict[str, Any], asked: Asked, output: list[Item], reply: Reply, now: float) -> dict[str, Any]:

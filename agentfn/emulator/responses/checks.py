@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agentfn.emulator.foundry.errors import payload
-from agentfn.emulator.foundry.items import output_text, waiting_calls
-from agentfn.emulator.foundry.limits import metadata_of
 from agentfn.emulator.http import ApiError, openai_error
+from agentfn.emulator.models.prompt import output_text
+from agentfn.emulator.responses.errors import payload
+from agentfn.emulator.responses.items import waiting_calls
+from agentfn.emulator.responses.limits import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agentfn.emulator.foundry.items import Item
+    from agentfn.emulator.responses.items import Item
     from agentfn.emulator.store import Store
 
 #: A run, waiting for outputs included, lives this long (foundry.md §8).
@@ -85,8 +86,7 @@ def agent_of(body: dict[str, Any], *, loose: bool) -> tuple[str, str | None] | N
     field = "agent" if body.get("agent_reference") is None else "agent_reference"
     reference = body.get(field)
     if reference is None:
-        if not body.get("model"):
-            raise ApiError(400, openai_error("Missing required parameter: 'model'.", param="model"))
+        require_model(body)
         return None
     if reference.get("type") != "agent_reference":
         raise payload(f"{field}.type must be 'agent_reference'", param=f"{field}.type")
@@ -103,6 +103,13 @@ def agent_of(body: dict[str, Any], *, loose: bool) -> tuple[str, str | None] | N
         ]
         raise payload("Invalid payload", details=details)
     return name, None if version is None else str(version)
+
+
+def require_model(body: dict[str, Any]) -> None:
+    """Refuse a request that names neither agent nor model."""
+    if not body.get("model"):
+        error = openai_error("Missing required parameter: 'model'.", param="model", code="missing_required_parameter")
+        raise ApiError(400, error)
 
 
 def check_outputs(store: Store, history: Sequence[Item], given: Sequence[Item]) -> list[Item]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentfn.emulator.foundry.errors import invalid
+from agentfn.emulator.responses.errors import invalid
 
 MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE = 16, 64, 512
 

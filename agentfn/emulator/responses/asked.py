@@ -6,19 +6,20 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentfn.emulator.foundry.checks import agent_of, check_outputs
-from agentfn.emulator.foundry.ids import partition, partition_of
-from agentfn.emulator.foundry.items import message_text, normalise, output_text
-from agentfn.emulator.foundry.strict import require_schemas
-from agentfn.emulator.foundry.turn import RUNNING
 from agentfn.emulator.http import ApiError, openai_error
-from agentfn.emulator.models.step import Output, Prompt
+from agentfn.emulator.models.prompt import prompt_of
+from agentfn.emulator.responses.checks import agent_of, check_outputs, require_model
+from agentfn.emulator.responses.ids import partition, partition_of
+from agentfn.emulator.responses.items import normalise
+from agentfn.emulator.responses.strict import require_schemas
+from agentfn.emulator.responses.turn import RUNNING
 
 if TYPE_CHECKING:
     from agentfn.emulator.foundry.agents import Agents, Version
-    from agentfn.emulator.foundry.conversations import Conversations
-    from agentfn.emulator.foundry.items import Item
+    from agentfn.emulator.models.step import Prompt
     from agentfn.emulator.models.thread import State
+    from agentfn.emulator.responses.conversations import Conversations
+    from agentfn.emulator.responses.items import Item
     from agentfn.emulator.store import Store
 
 
@@ -26,7 +27,7 @@ class Asked(NamedTuple):
     """A checked request.
 
     `history` are the items before `given`, the request's own. `thread` is the key under which the scenario's position
-    is kept, `state` the position itself.
+    is kept, `state` the position itself. `plain` is the face without agents, which is not Foundry's.
     """
 
     body: dict[str, Any]
@@ -38,6 +39,7 @@ class Asked(NamedTuple):
     given: list[Item]
     thread: str
     state: State
+    plain: bool = False
 
     @property
     def stored(self) -> bool:
@@ -67,28 +69,13 @@ class Asked(NamedTuple):
 
     def prompt(self, number: int) -> Prompt:
         """Return what the model sees: the latest message of the user, and the outputs since."""
-        message, names = "", {}
-        earlier: list[Output] = []
-        just: list[Output] = []
-        for item in [*self.history, *self.given]:
-            if item["type"] == "message" and item["role"] == "user":
-                message, earlier, just = message_text(item), [], []
-            elif item["type"] == "function_call":
-                names[item["call_id"]] = item["name"]
-                just = []
-            elif item["type"] == "function_call_output":
-                output = Output(names.get(item["call_id"], ""), item["call_id"], output_text(item))
-                earlier.append(output)
-                just.append(output)
-            elif item["type"] == "message" and item["role"] == "assistant":
-                just = []
-        return Prompt(self.tools, self.source.get("tool_choice"), message, tuple(just), tuple(earlier), number)
+        return prompt_of([*self.history, *self.given], self.tools, self.source.get("tool_choice"), number)
 
 
 class Asking:
     """Turns a request's body into an `Asked`."""
 
-    def __init__(self, store: Store, agents: Agents, conversations: Conversations, *, loose: bool) -> None:
+    def __init__(self, store: Store, agents: Agents | None, conversations: Conversations, *, loose: bool) -> None:
         self._store = store
         self._agents = agents
         self._conversations = conversations
@@ -96,8 +83,11 @@ class Asking:
 
     def read(self, body: dict[str, Any], conversation: str | None) -> Asked:
         """Check a body whose types are right and whose conversation is held."""
-        named = agent_of(body, loose=self._loose)
-        agent = self._agents.require(*named) if named else None
+        agent = None
+        if self._agents is None:
+            require_model(body)
+        elif named := agent_of(body, loose=self._loose):
+            agent = self._agents.require(*named)
         previous = body.get("previous_response_id")
         history: list[Item] = []
         state: State = {}
@@ -114,7 +104,8 @@ class Asking:
         given = check_outputs(self._store, history, given)
         thread = conversation or (f"after:{previous}" if previous else self._first_thread(agent, given))
         kept = self._store.thread(thread)
-        asked = Asked(body, agent, conversation, previous, key, history, given, thread, kept or state)
+        plain = self._agents is None
+        asked = Asked(body, agent, conversation, previous, key, history, given, thread, kept or state, plain)
         require_schemas(asked.tools)
         if asked.background and not asked.stored:
             message = "background needs store to be true."

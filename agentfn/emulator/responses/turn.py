@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agentfn.emulator.foundry.body import final_body, open_body, output_items
-from agentfn.emulator.foundry.conversations import append
-from agentfn.emulator.foundry.errors import foundry_error, not_found
-from agentfn.emulator.foundry.ids import new_id
 from agentfn.emulator.http import ApiError, ConnectionCut
 from agentfn.emulator.models.thread import decide
+from agentfn.emulator.responses.body import final_body, open_body, output_items
+from agentfn.emulator.responses.conversations import append
+from agentfn.emulator.responses.errors import foundry_error, not_found
+from agentfn.emulator.responses.ids import new_id
 from agentfn.emulator.store import Store, move_clock, save_thread
 
 if TYPE_CHECKING:
     import sqlite3
 
     from agentfn.emulator.app import Application
-    from agentfn.emulator.foundry.asked import Asked
+    from agentfn.emulator.responses.asked import Asked
 
 Body = dict[str, Any]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agentfn.emulator.foundry.errors import invalid
 from agentfn.emulator.http import Answer, Request
+from agentfn.emulator.responses.errors import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

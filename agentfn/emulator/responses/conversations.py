@@ -1,4 +1,4 @@
-"""Foundry's conversations and their items (foundry.md §3)."""
+"""Conversations and their items (foundry.md §3; openai-agents.md §7)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from agentfn.emulator.foundry.errors import foundry_error, invalid, not_found
-from agentfn.emulator.foundry.ids import CONVERSATION_ID, new_id, partition, partition_of
-from agentfn.emulator.foundry.items import Item, normalise, require_few
-from agentfn.emulator.foundry.limits import metadata_of
-from agentfn.emulator.foundry.paging import page
-from agentfn.emulator.http import Answer, ApiError, Request
+from agentfn.emulator.http import Answer, ApiError, Request, Route
+from agentfn.emulator.responses.errors import foundry_error, invalid, not_found
+from agentfn.emulator.responses.ids import CONVERSATION_ID, new_id, partition, partition_of
+from agentfn.emulator.responses.items import Item, normalise, require_few
+from agentfn.emulator.responses.limits import metadata_of
+from agentfn.emulator.responses.paging import page
 from agentfn.locks import FileLock
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agentfn.emulator.app import Application
-    from agentfn.emulator.foundry.agents import Route
 
 
 class Conversations:
@@ -29,10 +28,9 @@ class Conversations:
         self._store = app.store
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes that every face has."""
         return [
             ("POST", "conversations", self.create),
-            ("GET", "conversations", self.index),
             ("GET", "conversations/{}", self.get),
             ("POST", "conversations/{}", self.update),
             ("DELETE", "conversations/{}", self.delete),

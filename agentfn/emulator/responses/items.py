@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agentfn.emulator.foundry.errors import payload
-from agentfn.emulator.foundry.ids import new_id
 from agentfn.emulator.http import ApiError, openai_error
+from agentfn.emulator.responses.errors import payload
+from agentfn.emulator.responses.ids import new_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,22 +85,6 @@ def _content(item: Item, param: str) -> list[Item]:
             at = f"{param}[{index}]"
             raise ApiError(400, openai_error(f"'{at}' must be an object with a type.", param=at, code="invalid_type"))
     return list(content)
-
-
-def message_text(item: Item) -> str:
-    """Return the text of a message."""
-    parts = item.get("content")
-    if not isinstance(parts, list):
-        return str(parts or "")
-    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict) and "text" in part)
-
-
-def output_text(item: Item) -> str:
-    """Return a function's output as one text."""
-    output = item.get("output")
-    if isinstance(output, str):
-        return output
-    return "\n".join(str(part.get("text", "")) for part in output or [] if isinstance(part, dict))
 
 
 def waiting_calls(items: Iterable[Item]) -> dict[str, Item]:

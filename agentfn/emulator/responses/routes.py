@@ -1,22 +1,22 @@
-"""Foundry's responses: created, streamed, kept, listed, cancelled (foundry.md §4)."""
+"""Responses: created, streamed, kept, listed, cancelled (foundry.md §4; openai-agents.md §7)."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from agentfn.emulator.foundry.asked import Asking
-from agentfn.emulator.foundry.checks import check_types, conversation_of
-from agentfn.emulator.foundry.errors import invalid
-from agentfn.emulator.foundry.paging import page
-from agentfn.emulator.foundry.stream import Event, EventStream, events_of
-from agentfn.emulator.foundry.turn import RUNNING, ModelStep, settle
-from agentfn.emulator.http import Answer, ApiError, ConnectionCut, Request, openai_error
+from agentfn.emulator.http import Answer, ApiError, ConnectionCut, Request, Route, openai_error
+from agentfn.emulator.responses.asked import Asking
+from agentfn.emulator.responses.checks import check_types, conversation_of
+from agentfn.emulator.responses.errors import invalid
+from agentfn.emulator.responses.paging import page
+from agentfn.emulator.responses.stream import Event, EventStream, events_of
+from agentfn.emulator.responses.turn import RUNNING, ModelStep, settle
 
 if TYPE_CHECKING:
     from agentfn.emulator.app import Application
-    from agentfn.emulator.foundry.agents import Agents, Route
-    from agentfn.emulator.foundry.conversations import Conversations
+    from agentfn.emulator.foundry.agents import Agents
+    from agentfn.emulator.responses.conversations import Conversations
     from agentfn.locks import FileLock
 
 #: How long a second request waits for the first one on a conversation, in seconds; then it is told to come back.
@@ -26,19 +26,18 @@ SLICE_SECONDS = 1.0
 
 
 class Responses:
-    """The routes under ``/responses``."""
+    """The routes under ``/responses``; `agents` None is the face without agents."""
 
-    def __init__(self, app: Application, agents: Agents, conversations: Conversations) -> None:
+    def __init__(self, app: Application, agents: Agents | None, conversations: Conversations) -> None:
         self._app = app
         self._store = app.store
         self._conversations = conversations
         self._asking = Asking(app.store, agents, conversations, loose=app.loose)
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes that every face has."""
         return [
             ("POST", "responses", self.create),
-            ("GET", "responses", self.index),
             ("GET", "responses/{}", self.get),
             ("DELETE", "responses/{}", self.delete),
             ("POST", "responses/{}/cancel", self.cancel),
