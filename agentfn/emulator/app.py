@@ -87,7 +87,7 @@ class Application:
             headers += [("Content-Type", "text/event-stream; charset=utf-8"), ("Cache-Control", "no-cache")]
             start_response(_status_line(status), headers)
             return answer.stream
-        body = encode(answer.body)
+        body = b"" if answer.body is None else encode(answer.body)
         headers += [("Content-Type", "application/json; charset=utf-8"), ("Content-Length", str(len(body)))]
         start_response(_status_line(status), headers)
         return _half(body) if answer.cut else [body]
@@ -100,7 +100,8 @@ class Application:
             request = read_request(environ, identity)
             note |= {"path": "/" + "/".join(request.segments), "query": request.query}
             note["body"] = request.raw[:RECENT_BODY].decode("utf-8", "replace")
-            status, answer = 200, self._answer(request)
+            answer = self._answer(request)
+            status = answer.status
         except ApiError as exc:
             error = _with_request_id(exc.body, identity)
             status, answer = exc.status, Answer(error, headers=tuple(exc.headers.items()))

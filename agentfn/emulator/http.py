@@ -52,12 +52,13 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A successful answer: a JSON document, or `stream`, an iterator of server-sent events."""
+    """A successful answer: a JSON document (None is no body at all), or `stream`, an iterator of server-sent events."""
 
     body: Any = None
     stream: Iterable[bytes] | None = None
     headers: tuple[tuple[str, str], ...] = ()
     cut: bool = False
+    status: int = 200
 
 
 Handler = Callable[..., Answer]
@@ -85,6 +86,8 @@ def read_request(environ: dict[str, Any], identity: str) -> Request:
         segments = tuple(part for part in decoded.split("/") if part)
     body = _read_body(environ)
     headers = {name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")}
+    if environ.get("CONTENT_TYPE"):
+        headers["content-type"] = environ["CONTENT_TYPE"]
     query = dict(parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
     return Request(environ["REQUEST_METHOD"], segments, query, headers, body, identity)
 

@@ -222,7 +222,7 @@ def _listen(port: int) -> socket.socket:
 
 
 def environment(port: int, tls: TlsFiles | None) -> dict[str, str]:
-    """Return the variables that point unmodified programs here (foundry.md §7)."""
+    """Return the variables that point unmodified programs here (foundry.md §7; openai-agents.md §1)."""
     from agentfn.emulator.control import TOKEN
 
     base = f"https://localhost:{port}" if tls is not None else f"http://{HOST}:{port}"
@@ -231,6 +231,8 @@ def environment(port: int, tls: TlsFiles | None) -> dict[str, str]:
         "AGENT_TOKEN": TOKEN,
         "IDENTITY_ENDPOINT": f"{base}/msi/token",
         "IDENTITY_HEADER": "local",
+        "OPENAI_BASE_URL": f"{base}/v1",
+        "OPENAI_API_KEY": TOKEN,
     }
     if tls is not None:
         # requests reads the one, httpx and the standard library the other; both hold the system's certificates too.

@@ -99,6 +99,81 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) STRICT
         """,
     ),
+    # 2: the Agents API: saved agents, sessions, their turns, items, calls and events.
+    (
+        """
+        CREATE TABLE saved_agent (
+            position INTEGER PRIMARY KEY AUTOINCREMENT,  -- order of creation
+            id TEXT NOT NULL UNIQUE,
+            created_at INTEGER NOT NULL,
+            updated_at INTEGER NOT NULL,
+            body TEXT NOT NULL              -- JSON, completed with the defaults
+        ) STRICT
+        """,
+        """
+        CREATE TABLE session (
+            position INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            created_at INTEGER NOT NULL,
+            last_active_at INTEGER NOT NULL,
+            agent_id TEXT NOT NULL,
+            agent TEXT NOT NULL,            -- JSON: the configuration as it was when the session began
+            metadata TEXT NOT NULL,         -- JSON object of texts
+            settings TEXT NOT NULL,         -- JSON: what else the session was made with
+            thread TEXT NOT NULL,           -- JSON, the scenario's position
+            deleted INTEGER NOT NULL DEFAULT 0  -- 1: only its id is kept, so that a second deletion is no error
+        ) STRICT
+        """,
+        """
+        CREATE TABLE session_turn (
+            position INTEGER PRIMARY KEY AUTOINCREMENT,  -- the earliest that is not over is the active one
+            id TEXT NOT NULL UNIQUE,
+            session TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+            status TEXT NOT NULL,           -- queued, in_progress, waiting, completed, failed, cancelled
+            created_at INTEGER NOT NULL,
+            started_at INTEGER,
+            completed_at INTEGER,
+            error TEXT,                     -- JSON {code, message}
+            usage TEXT,                     -- JSON, summed over its model steps
+            input TEXT NOT NULL,            -- JSON, the user's messages
+            due REAL                        -- when its model step is done, or its calls accept results
+        ) STRICT
+        """,
+        "CREATE INDEX turn_of_session ON session_turn (session, position)",
+        """
+        CREATE TABLE session_item (
+            position INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL,
+            session TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+            turn TEXT NOT NULL,
+            output_index INTEGER,           -- NULL for what the client gave
+            data TEXT NOT NULL              -- JSON
+        ) STRICT
+        """,
+        "CREATE INDEX item_of_session ON session_item (session, position)",
+        """
+        CREATE TABLE session_call (
+            position INTEGER PRIMARY KEY AUTOINCREMENT,
+            session TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+            turn TEXT NOT NULL,
+            call_id TEXT NOT NULL,
+            name TEXT NOT NULL,
+            arguments TEXT NOT NULL,        -- JSON
+            accepts_at REAL NOT NULL,       -- it is seen before it takes a result
+            result TEXT,                    -- JSON {success, output, error}, NULL while it waits
+            UNIQUE (session, turn, call_id)
+        ) STRICT
+        """,
+        """
+        CREATE TABLE session_event (
+            sequence INTEGER PRIMARY KEY AUTOINCREMENT,  -- where a stream goes on
+            session TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+            cut INTEGER NOT NULL,           -- 1: the stream that comes here breaks
+            data TEXT NOT NULL              -- JSON
+        ) STRICT
+        """,
+        "CREATE INDEX event_of_session ON session_event (session, sequence)",
+    ),
 )
 
 
@@ -238,6 +313,8 @@ class Store:
                 "response",
                 "scenario",
                 "thread",
+                "session",
+                "saved_agent",
             ):
                 db.execute(f"DELETE FROM {table}")  # names of ours
 

@@ -154,6 +154,7 @@ def _reply(step: dict[str, Any], prompt: Prompt) -> Reply:
         delay=seconds_of(step.get("delay", 0)) or 0.0,
         cut=step.get("cut"),
         advance=seconds_of(step.get("advance", 0)) or 0.0,
+        accepts_after=seconds_of(step.get("accepts_after", 0)) or 0.0,
         usage=step.get("usage"),
     )
 

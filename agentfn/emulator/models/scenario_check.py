@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentfn.errors import Finding
 
 ANSWERS = ("say", "call", "error", "fail", "incomplete")
-MODIFIERS = ("when", "delay", "cut", "advance", "usage", "repeat", "allow_duplicate_ids")
+MODIFIERS = ("when", "delay", "accepts_after", "cut", "advance", "usage", "repeat", "allow_duplicate_ids")
 CUTS = ("before", "mid", "after")
 CALL_KEYS = ("name", "arguments", "raw", "id")
 ERROR_KEYS = ("status", "code", "message", "headers", "type")
@@ -75,6 +75,8 @@ class Checker:
             self._error(path, f"a step needs one of {', '.join(ANSWERS)}")
         if is_pause(step) and {"repeat", "delay", "usage"} & set(step):
             self._error(path, "a step that only advances the clock takes no repeat, delay or usage")
+        if "accepts_after" in step and "call" not in step:
+            self._error((*path, "accepts_after"), "accepts_after belongs to a step with call")
         for key in ("say", "incomplete"):
             if key in step and not isinstance(step[key], str):
                 self._error((*path, key), f"{key} must be text; quote it")
@@ -92,7 +94,7 @@ class Checker:
             self._check_ids(step["call"], (*path, "call"))
 
     def _check_modifiers(self, step: dict[str, Any], path: Path) -> None:
-        for key in ("delay", "advance"):
+        for key in ("delay", "advance", "accepts_after"):
             if key in step and seconds_of(step[key]) is None:
                 self._error((*path, key), f"{key} is a span such as 200ms, 2s or 11m, got {step[key]!r}")
         if "cut" in step:

@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any
 
+from agentfn.emulator.models.deferred import reachable
 from agentfn.emulator.models.message import split_name, words
 from agentfn.emulator.models.step import AskedCall, Prompt, Reply
 from agentfn.emulator.models.values import arguments_for
@@ -22,7 +23,7 @@ _NAME, _CHOICE, _PARAMETER, _TEXT = 4, 3, 2, 1
 
 def answer(prompt: Prompt) -> Reply:
     """Return what the stand-in does in one step."""
-    functions = [tool for tool in prompt.tools if tool.get("type") == "function"]
+    functions = reachable(prompt.tools)
     if prompt.outputs:
         return Reply(text="; ".join(f"{output.function} gave {output.text}" for output in prompt.outputs))
     chosen = _choose(functions, prompt)

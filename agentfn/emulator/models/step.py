@@ -51,7 +51,8 @@ class Reply(NamedTuple):
 
     `failure` is a (code, message) of a turn that fails, `incomplete` the reason of one that is broken off. `cut` is
     ``before``, ``mid`` or ``after``; `delay` and the advances are seconds. The clock moves by `advance_first` before
-    the step and by `advance` after it.
+    the step and by `advance` after it. `accepts_after` is how many seconds calls of a session are seen before they take
+    results.
     """
 
     text: str | None = None
@@ -63,4 +64,5 @@ class Reply(NamedTuple):
     cut: str | None = None
     advance: float = 0.0
     advance_first: float = 0.0
+    accepts_after: float = 0.0
     usage: dict[str, int] | None = None

@@ -25,6 +25,12 @@ def add_responses_routes(router: Router, app: Application) -> None:
     responses = Responses(app, None, conversations)
     for method, path, handler in (*conversations.routes(), *responses.routes()):
         router.add(method, f"v1/{path}", _plainly(handler))
+    router.add("POST", "v1/responses/compact", _no_compaction)
+
+
+def _no_compaction(request: Request) -> Answer:
+    """Say that a route does not exist whose path looks like a response's."""
+    raise ApiError(404, openai_error(f"there is no route /{'/'.join(request.segments)}"))
 
 
 def _plainly(handler: Handler) -> Handler:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from agentfn.emulator.models.deferred import searched_for
 from agentfn.emulator.responses.ids import new_call_id, new_id
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def output_items(asked: Asked, response: str, reply: Reply) -> list[Item]:
     by: dict[str, Any] = {} if asked.plain else {"response_id": response}
     if asked.agent is not None:
         by = {"agent_reference": reference(asked.agent), **by}
-    items: list[Item] = []
+    items = _search_items(asked, reply, by)
     if reply.text is not None:
         part = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
         message = {"type": "message", "id": new_id("msg", asked.partition), **by, "role": "assistant"}
@@ -38,6 +39,21 @@ def output_items(asked: Asked, response: str, reply: Reply) -> list[Item]:
         named = {"call_id": call.id or new_call_id(), "name": call.function, "arguments": call.arguments}
         items.append({**head, **named, "status": status})
     return items
+
+
+def _search_items(asked: Asked, reply: Reply, by: dict[str, Any]) -> list[Item]:
+    """Return what shows that the model searched for deferred functions before it asked for them."""
+    history = [*asked.history, *asked.given]
+    loaded = [t.get("name", "") for item in history if item["type"] == "tool_search_output" for t in item["tools"]]
+    tools = searched_for(asked.tools, [call.function for call in reply.calls], loaded)
+    if not tools:
+        return []
+    common = {**by, "call_id": None, "execution": "server", "status": "completed"}
+    arguments = {"paths": [tool["name"] for tool in tools]}
+    return [
+        {"type": "tool_search_call", "id": new_id("tsc", asked.partition), **common, "arguments": arguments},
+        {"type": "tool_search_output", "id": new_id("tso", asked.partition), **common, "tools": tools},
+    ]
 
 
 def open_body(asked: Asked, identity: str, created_at: float, status: str) -> dict[str, Any]:
@@ -53,7 +69,7 @@ def open_body(asked: Asked, identity: str, created_at: float, status: str) -> di
         "reasoning": {"effort": None, "summary": None} | (source.get("reasoning") or {}),
         "background": asked.background,
         "text": {"format": {"type": "text"}} | (source.get("text") or {}),
-        "tools": asked.tools,
+        "tools": [_echoed(tool) for tool in asked.tools] if asked.plain else asked.tools,
         "tool_choice": source.get("tool_choice") or "auto",
         "truncation": "disabled",
         "id": identity,
@@ -76,6 +92,13 @@ def open_body(asked: Asked, identity: str, created_at: float, status: str) -> di
     if asked.previous is not None:
         body["previous_response_id"] = asked.previous
     return body
+
+
+def _echoed(tool: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool as a plain response shows it: a function has all of its members."""
+    if tool.get("type") != "function":
+        return tool
+    return {"description": None, "parameters": None, "strict": None} | tool
 
 
 def _plain_settings(asked: Asked) -> dict[str, Any]:

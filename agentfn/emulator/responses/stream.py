@@ -103,7 +103,7 @@ def events_of(body: dict[str, Any]) -> list[Event]:
         {"type": "response.in_progress", "response": opened},
     ]
     for index, item in enumerate(body["output"]):
-        events += _call_events(item, index) if item["type"] == "function_call" else _message_events(item, index)
+        events += _EVENTS.get(item["type"], _other_events)(item, index)
     terminal = {"completed": "completed", "incomplete": "incomplete"}.get(body["status"], "failed")
     events.append({"type": f"response.{terminal}", "response": body})
     return [{**event, "sequence_number": number} for number, event in enumerate(events)]
@@ -139,6 +139,13 @@ def _message_events(item: dict[str, Any], index: int) -> list[Event]:
         {"type": "response.content_part.done", **at, "part": part},
         {"type": "response.output_item.done", "output_index": index, "item": item},
     ]
+
+
+def _other_events(item: dict[str, Any], index: int) -> list[Event]:
+    return [{"type": f"response.output_item.{what}", "output_index": index, "item": item} for what in ("added", "done")]
+
+
+_EVENTS = {"function_call": _call_events, "message": _message_events}
 
 
 def _pieces(text: str) -> list[str]:
