@@ -14,14 +14,32 @@ from agentfn.errors import Finding, InvalidFileError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Every backend, with the variables that may hold its endpoint, in the order in which they are read (foundry.md §6).
-BACKENDS: Mapping[str, tuple[str, ...]] = {
-    "local": (),
-    "foundry": ("FOUNDRY_PROJECT_ENDPOINT", "AZURE_AI_PROJECT_ENDPOINT", "PROJECT_ENDPOINT"),
+
+class Known(NamedTuple):
+    """A backend: its module, the variables that may hold its endpoint in the order in which they are read, its default.
+
+    The module's ``open_backend(endpoint, env, options)`` opens it.
+    """
+
+    module: str
+    variables: tuple[str, ...] = ()
+    default_endpoint: str | None = None
+
+
+_OPENAI = "https://api.openai.com/v1"
+
+#: Every backend (foundry.md §6, openai-agents.md §1); a further one is a module and a row here.
+BACKENDS: Mapping[str, Known] = {
+    "local": Known("agentfn.backends.local"),
+    "foundry": Known(
+        "agentfn.backends.foundry", ("FOUNDRY_PROJECT_ENDPOINT", "AZURE_AI_PROJECT_ENDPOINT", "PROJECT_ENDPOINT")
+    ),
+    "openai": Known("agentfn.backends.openai", ("OPENAI_BASE_URL",), _OPENAI),
+    "responses": Known("agentfn.backends.responses", ("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"), _OPENAI),
 }
 
-#: The faces of the embedded service.
-PROTOCOLS = ("foundry",)
+#: The faces of the embedded service: one for every real backend's protocol.
+PROTOCOLS = tuple(name for name in BACKENDS if name != "local")
 
 PROJECT_FILE = "agentfn.toml"
 USER_FILE = "config.toml"
@@ -88,7 +106,8 @@ def load_settings(env: Mapping[str, str], cwd: Path, flags: Mapping[str, str | N
             f"there is no backend {backend.value} ({backend.origin})",
             hint=f"one of {', '.join(BACKENDS)}",
         )
-    variables = [(name, env.get(name) or None) for name in BACKENDS[backend.value]]
+    known = BACKENDS[backend.value]
+    variables = [(name, env.get(name) or None) for name in known.variables]
     protocol = find("protocol", ("--protocol", flags.get("protocol")), default="foundry")
     if protocol.value not in PROTOCOLS:
         raise UsageError(
@@ -98,7 +117,7 @@ def load_settings(env: Mapping[str, str], cwd: Path, flags: Mapping[str, str | N
     home, home_origin = _home(env)
     return Settings(
         backend=backend,
-        endpoint=find("endpoint", ("--endpoint", flags.get("endpoint")), *variables),
+        endpoint=find("endpoint", ("--endpoint", flags.get("endpoint")), *variables, default=known.default_endpoint),
         model=find("model"),
         protocol=protocol,
         profile=profile,
@@ -112,7 +131,7 @@ def require_endpoint(settings: Settings) -> str:
     """Return the endpoint of the chosen backend; raise UsageError that names where it may come from."""
     if settings.endpoint.value:
         return settings.endpoint.value
-    names = BACKENDS[settings.backend_name]
+    names = BACKENDS[settings.backend_name].variables
     raise UsageError(
         f"the backend {settings.backend_name} needs an endpoint",
         code="no_endpoint",

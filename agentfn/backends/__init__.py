@@ -1,4 +1,4 @@
-"""The services that agentfn talks to; `protocol` is what all of them offer, a further one is a module and a row here."""
+"""The services that agentfn talks to; `protocol` is what all of them offer, `settings.BACKENDS` lists them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from agentfn.settings import BACKENDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from agentfn.backends.protocol import Backend
     from agentfn.emulator.models.scenario import Scenario
-
-#: Backend → the module whose ``open_backend(endpoint, env, options)`` opens it.
-TABLE: Mapping[str, str] = {"local": "agentfn.backends.local", "foundry": "agentfn.backends.foundry"}
 
 
 class BackendOptions(NamedTuple):
@@ -33,6 +32,6 @@ class BackendOptions(NamedTuple):
 
 def open_backend(name: str, endpoint: str, *, env: Mapping[str, str], options: BackendOptions) -> Backend:
     """Return a backend; its module is imported now and not before."""
-    module = import_module(TABLE[name])
+    module = import_module(BACKENDS[name].module)
     backend: Backend = module.open_backend(endpoint, env, options)
     return backend

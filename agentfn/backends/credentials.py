@@ -1,10 +1,11 @@
-"""Who we are to Foundry: AGENT_TOKEN, else the Azure CLI, else azure-identity where it is installed (foundry.md §6)."""
+"""Who we are: to Foundry by AGENT_TOKEN, the Azure CLI or azure-identity (foundry.md §6), to OpenAI's kind by a key."""
 
 from __future__ import annotations
 
 import os
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from agentfn.errors import NotAuthorisedError
 
@@ -20,10 +21,13 @@ _SIGN_IN = "az login, then try again; or set AGENT_TOKEN"
 class Credential:
     """A bearer token, fetched when it is first needed. `origin` says where from, in words for a person."""
 
-    def __init__(self, *sources: tuple[str, Callable[[], str]], renewable: bool = False) -> None:
+    def __init__(
+        self, *sources: tuple[str, Callable[[], str]], renewable: bool = False, header: str = "Authorization"
+    ) -> None:
         self.origin = sources[0][0]
         self._sources = sources
         self._renewable = renewable
+        self._header = header
         self._token: str | None = None
         self._lock = threading.Lock()
 
@@ -33,6 +37,11 @@ class Credential:
             if self._token is None:
                 self._token = self._fetch()
             return self._token
+
+    def headers(self) -> dict[str, str]:
+        """Return the header that proves who we are: a bearer token, or a key under its own name."""
+        token = self.token()
+        return {self._header: f"Bearer {token}" if self._header == "Authorization" else token}
 
     def renew(self) -> bool:
         """Fetch another token after a 401; tell whether there is one."""
@@ -70,9 +79,9 @@ def _required(token: str, origin: str) -> str:
     raise NotAuthorisedError(f"the token from {origin} {fault}", code="bad_token", hint=_SIGN_IN)
 
 
-def fixed(token: str, origin: str) -> Credential:
+def fixed(token: str, origin: str, header: str = "Authorization") -> Credential:
     """Return a credential with a token that is known already."""
-    return Credential((origin, lambda: token))
+    return Credential((origin, lambda: token), header=header)
 
 
 def foundry_credential(env: Mapping[str, str], *, loopback: bool) -> Credential:
@@ -89,6 +98,38 @@ def foundry_credential(env: Mapping[str, str], *, loopback: bool) -> Credential:
     program = shutil.which("az", path=env.get("PATH", os.defpath))
     cli = [("az account get-access-token", lambda: _from_cli(program, env))] if program is not None else []
     return Credential(*cli, ("azure-identity", _from_identity), renewable=True)
+
+
+#: Hosts of Azure OpenAI, which take a key under a name of its own.
+_AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+
+
+def is_azure(endpoint: str) -> bool:
+    """Tell whether an address is Azure OpenAI's."""
+    return (urlsplit(endpoint).hostname or "").endswith(_AZURE)
+
+
+def openai_credential(env: Mapping[str, str], endpoint: str, *, loopback: bool) -> Credential:
+    """Return the credential for OpenAI, Azure OpenAI (``api-key``), or a server of their kind; one here takes any."""
+    names: tuple[str, ...]
+    if is_azure(endpoint):
+        names, header = ("AZURE_OPENAI_API_KEY", "OPENAI_API_KEY"), "api-key"
+    else:
+        names, header = ("OPENAI_API_KEY",), "Authorization"
+    for name in names:
+        if env.get(name, "").strip():
+            return fixed(env[name], name, header)
+    if loopback:
+        return fixed("local", "none needed on this machine")
+
+    def missing() -> str:
+        raise NotAuthorisedError(
+            f"there is no key for {endpoint}: {' and '.join(names)} not set",
+            code="no_token",
+            hint=f"set {names[0]}; a server that wants none takes any text",
+        )
+
+    return Credential((names[0], missing))
 
 
 def _from_cli(program: str, env: Mapping[str, str]) -> str:

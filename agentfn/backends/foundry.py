@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import re
+import uuid
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from agentfn.backends import foundry_items as items
 from agentfn.backends.credentials import foundry_credential
-from agentfn.backends.foundry_turn import TurnClient
-from agentfn.backends.foundry_wire import (
-    AGENTS,
-    CONVERSATIONS,
-    MOST_CONFLICTS,
-    Project,
-    is_passing_conflict,
-    segment,
-)
+from agentfn.backends.foundry_agents import remote_agent, remote_conversation, version_body
 from agentfn.backends.http import Channel, Options, RefusedError, UnknownFateError, require_address
 from agentfn.backends.protocol import Listener, Look, OutputLimit, Start, Submit
 from agentfn.backends.retry import MOST_RETRIES, Patience
+from agentfn.backends.service import MOST_CONFLICTS, Advice, Service, is_passing_conflict, segment
+from agentfn.backends.steps import items
+from agentfn.backends.steps.turn import Plane, TurnClient
 from agentfn.errors import AgentfnError, NegativeError, ServiceError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from agentfn.backends import BackendOptions
     from agentfn.definition.agent import Agent
     from agentfn.model import AgentRef, Entry, Json, RemoteAgent, RemoteConversation, Stamp, Step
 
+AGENTS = "/agents"
+CONVERSATIONS = "/openai/v1/conversations"
+RESPONSES = "/openai/v1/responses"
+_VERSION = "api-version=v1"
+
+ADVICE = Advice(
+    sign_in="az login, or a fresh AGENT_TOKEN for the audience https://ai.azure.com",
+    permission='ask for the role "Foundry User" (or "Azure AI User") on the project',
+    endpoint="is the endpoint that of a project? agentfn doctor",
+)
 #: foundry.md §1.1.
 _PROJECT = re.compile(r"/api/projects/[^/]+/?")
 
@@ -44,9 +49,28 @@ def open_backend(endpoint: str, env: Mapping[str, str], options: BackendOptions)
     return FoundryBackend(channel, name="foundry", endpoint=endpoint)
 
 
+class _Project(Service):
+    """A project's two planes: only that of agents has a version in its query, and ids of calls (foundry.md §1)."""
+
+    def address(self, path: str) -> tuple[str, Mapping[str, str] | None]:
+        if not path.startswith(AGENTS):
+            return path, None
+        # The SDK gives each call an id of its own (foundry.md §1.3); the version stands last in the query (§1.2).
+        return f"{path}{'&' if '?' in path else '?'}{_VERSION}", {"x-ms-client-request-id": str(uuid.uuid4())}
+
+
+def _reference(agent: AgentRef) -> dict[str, Json]:
+    """Return how a request names the agent that answers (foundry.md §4.2)."""
+    reference = {"type": "agent_reference", "name": agent.name}
+    if agent.version is not None:
+        reference["version"] = agent.version
+    return {"agent_reference": reference}
+
+
 class FoundryBackend:
     """The client; see `agentfn.backends.protocol.Backend` for what each method promises."""
 
+    names_turns = False
     #: Runs expire ten minutes after their creation, waiting included (foundry.md §8).
     seconds_to_answer: int | None = 600
     #: foundry.md §8: OpenAI's figure; Foundry documents none of its own.
@@ -55,21 +79,22 @@ class FoundryBackend:
     def __init__(self, channel: Channel, *, name: str, endpoint: str) -> None:
         self.name = name
         self.endpoint = endpoint
+        self.credential = channel.credential
         self._channel = channel
-        self._project = Project(channel, endpoint)
-        self._turns = TurnClient(self._project)
+        self._project = _Project(channel, endpoint, ADVICE)
+        self._turns = TurnClient(self._project, Plane(RESPONSES, CONVERSATIONS, _reference, lists=True))
 
     # Agents ----------------------------------------------------------------------------------------------------------
 
     def preview(self, agent: Agent, stamp: Stamp | None = None) -> dict[str, Json]:
         """Return the body that creates a version."""
-        return items.version_body(agent, stamp)
+        return version_body(agent, stamp)
 
     def create_agent(self, agent: Agent, stamp: Stamp) -> AgentRef:
         """Create a version; where the reply is lost, look for the stamp before anything is sent again."""
         doing = f"creating agent {agent.name}"
         patience = self._channel.patience()
-        body = items.version_body(agent, stamp)
+        body = version_body(agent, stamp)
         while True:
             try:
                 return self._created(agent.name, body, patience)
@@ -93,7 +118,7 @@ class FoundryBackend:
 
     def _created(self, name: str, body: dict[str, Json], patience: Patience) -> AgentRef:
         reply = self._project.send("POST", f"{AGENTS}/{segment(name)}/versions", body=body, patience=patience)
-        ref = items.remote_agent(reply.body).ref
+        ref = remote_agent(reply.body).ref
         if not ref.name or not ref.version:
             raise UnknownFateError("the answer names no version")
         return ref
@@ -105,25 +130,26 @@ class FoundryBackend:
         """Return a version, the latest where None."""
         path = f"{AGENTS}/{segment(name)}" + (f"/versions/{segment(version)}" if version else "")
         reply = self._project.get(path, f"asking for agent {name}")
-        return None if reply is None else items.remote_agent(reply.body)
+        return None if reply is None else remote_agent(reply.body)
 
     def agents(self) -> Iterator[RemoteAgent]:
         """Yield the latest version of every agent."""
         for page in self._project.pages(AGENTS, "listing agents"):
-            yield from map(items.remote_agent, page.entries)
+            yield from map(remote_agent, page.entries)
 
     def versions(self, name: str) -> Iterator[RemoteAgent]:
         """Yield every version of an agent; nothing where there is no such agent."""
         for page in self._project.pages(f"{AGENTS}/{segment(name)}/versions", f"listing versions of {name}"):
-            yield from map(items.remote_agent, page.entries)
+            yield from map(remote_agent, page.entries)
 
     def delete_agent_version(self, ref: AgentRef) -> bool:
         """Delete one version."""
         path = f"{AGENTS}/{segment(ref.name)}/versions/{segment(ref.version or '')}"
         return self._project.delete(path, f"agent {ref}")
 
-    def delete_agent(self, name: str) -> bool:
-        """Delete an agent with all its versions."""
+    def delete_agent(self, name: str, versions: Sequence[AgentRef]) -> bool:
+        """Delete an agent with all its versions, in one request."""
+        del versions
         return self._project.delete(f"{AGENTS}/{segment(name)}", f"agent {name}")
 
     # Conversations ---------------------------------------------------------------------------------------------------
@@ -131,7 +157,7 @@ class FoundryBackend:
     def conversations(self) -> Iterator[RemoteConversation]:
         """Yield every conversation (a list that only Foundry has, foundry.md §3)."""
         for page in self._project.pages(CONVERSATIONS, "listing conversations"):
-            yield from map(items.remote_conversation, page.entries)
+            yield from map(remote_conversation, page.entries)
 
     def delete_conversation(self, conversation: str) -> bool:
         """Delete a conversation."""

@@ -34,6 +34,9 @@ READ_SECONDS, CONNECT_SECONDS = 600.0, 10.0
 #: A service that cannot be reached is rarely there a moment later.
 MOST_CONNECTS = 2
 
+#: The event that stands for an answer which is no stream.
+WHOLE = "agentfn.whole"
+
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _EXAMPLE = "https://NAME.services.ai.azure.com/api/projects/PROJECT"
 
@@ -56,7 +59,12 @@ class Reply(NamedTuple):
         """Return the error object, whatever it is wrapped in; empty where there is none."""
         body = self.body if isinstance(self.body, dict) else {}
         error = body.get("error", body)
-        return error if isinstance(error, dict) else {"message": str(error)}
+        if not isinstance(error, dict):
+            return {"message": str(error)}
+        # Servers in Python's frameworks say "detail", some of them with a list of what was wrong where.
+        return (
+            error if error.get("message") or "detail" not in error else {**error, "message": _detail(error["detail"])}
+        )
 
 
 class RefusedError(Exception):
@@ -100,13 +108,17 @@ class NotSentError(Exception):
 
 
 class Options(NamedTuple):
-    """What a channel is given beside its address; tests give a clock, a sleep and a chance of their own."""
+    """What a channel is given beside its address; tests give a clock, a sleep and a chance of their own.
+
+    `headers` go with every request.
+    """
 
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.time
     log: Callable[[str], None] | None = None
     transport: httpx.BaseTransport | None = None
     chance: Callable[[], float] = random.random
+    headers: Mapping[str, str] = {}
 
 
 def require_address(base: str) -> bool:
@@ -137,17 +149,16 @@ class Channel:
     def __init__(self, base: str, credential: Credential, options: Options) -> None:
         loopback = require_address(base)
         self._base = base.rstrip("/")
-        self._credential = credential
+        self.credential = credential
         self._options = options
         self._client = httpx.Client(
-            timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
             # A proxy must not see what is meant for this machine.
             trust_env=not loopback,
             # Loading certificates costs more than a request, so only https pays for it; an empty context trusts nobody,
             # should it be used. The other one heeds SSL_CERT_FILE, for this machine too.
             verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if base.startswith("http:") else httpx.create_ssl_context(),
             transport=options.transport,
-            headers={"User-Agent": f"agentfn/{__version__}", "Accept": "application/json"},
+            headers={"User-Agent": f"agentfn/{__version__}", "Accept": "application/json", **options.headers},
         )
 
     def patience(self, told: Callable[[str, float], None] = lambda _reason, _seconds: None) -> Patience:
@@ -189,42 +200,61 @@ class Channel:
                 response = self._client.send(self._request(method, path, body, headers))
                 reply = self._reply(response)
                 self._note(method, path, str(reply.status), reply)
-                if reply.status != httpx.codes.UNAUTHORIZED or renewed or not self._credential.renew():
+                if reply.status != httpx.codes.UNAUTHORIZED or renewed or not self.credential.renew():
                     break  # else the token had expired, and a new one has been fetched
         return _checked(reply)
 
-    def stream(self, path: str, *, body: Any) -> Iterator[tuple[dict[str, Any], float]]:
-        """Post a request once and yield its events, each with the service's clock at the start of the answer.
+    def stream(
+        self, method: str, path: str, *, body: Any = None, silence: float | None = None
+    ) -> Iterator[tuple[dict[str, Any], float]]:
+        """Send a request once and yield the events of its answer, each with the service's clock at the start of it.
 
-        Raises one of the three errors; once an event has come, UnknownFateError alone.
+        The request goes out, and errors are raised, before the first event is asked for. A comment of the stream is an
+        empty event; a server that does not stream answers as if it had not been asked to, which is one event of type
+        `WHOLE` with its ``body``. `silence` is how many seconds may pass without a byte. Raises one of the three errors,
+        once the answer began UnknownFateError alone.
         """
-        with self._translated("POST", path):
+        with self._translated(method, path):
             for renewed in (False, True):
-                response = self._client.send(self._request("POST", path, body, None), stream=True)
+                response = self._client.send(self._request(method, path, body, None, silence), stream=True)
                 try:
-                    # A server that does not stream answers as if it had not been asked to.
                     if not response.is_success or "json" in response.headers.get("content-type", ""):
                         response.read()
                     reply = self._reply(response)
-                    self._note("POST", path, str(reply.status), reply)
-                    if reply.status == httpx.codes.UNAUTHORIZED and not renewed and self._credential.renew():
+                    self._note(method, path, str(reply.status), reply)
+                    if reply.status == httpx.codes.UNAUTHORIZED and not renewed and self.credential.renew():
+                        response.close()
                         continue
                     _checked(reply)
-                    if isinstance(reply.body, dict):
-                        yield {"type": "response.completed", "response": reply.body}, reply.service_now
-                    elif not response.is_stream_consumed:
-                        for event in events(response.iter_bytes()):
-                            yield event, reply.service_now
-                finally:
+                except BaseException:
                     response.close()
-                return
+                    raise
+                break
+        return self._events(method, path, response, reply)
 
-    def _request(self, method: str, path: str, body: Any, headers: Mapping[str, str] | None) -> httpx.Request:
-        given = {"Authorization": f"Bearer {self._credential.token()}", **(headers or {})}
-        if body is None:
-            return self._client.build_request(method, self._base + path, headers=given)
-        given["Content-Type"] = "application/json"
-        return self._client.build_request(method, self._base + path, content=encoded(body), headers=given)
+    def _events(
+        self, method: str, path: str, response: httpx.Response, reply: Reply
+    ) -> Iterator[tuple[dict[str, Any], float]]:
+        try:
+            with self._translated(method, path):
+                if isinstance(reply.body, dict):
+                    yield {"type": WHOLE, "body": reply.body}, reply.service_now
+                elif not response.is_stream_consumed:
+                    for event in events(response.iter_bytes()):
+                        yield event, reply.service_now
+        finally:
+            response.close()
+
+    def _request(
+        self, method: str, path: str, body: Any, headers: Mapping[str, str] | None, silence: float | None = None
+    ) -> httpx.Request:
+        given = {**self.credential.headers(), **(headers or {})}
+        content = None
+        if body is not None:
+            given["Content-Type"] = "application/json"
+            content = encoded(body)
+        wait = httpx.Timeout(READ_SECONDS if silence is None else silence, connect=CONNECT_SECONDS)
+        return self._client.build_request(method, self._base + path, content=content, headers=given, timeout=wait)
 
     def _reply(self, response: httpx.Response) -> Reply:
         headers = {name.lower(): value for name, value in response.headers.items()}
@@ -240,7 +270,7 @@ class Channel:
 
     def mask(self, text: str) -> str:
         """Return text without the token, which a service may echo in an error."""
-        return Masker(self._credential.secrets()).mask(text)
+        return Masker(self.credential.secrets()).mask(text)
 
     @contextmanager
     def _translated(self, method: str, path: str) -> Iterator[None]:
@@ -275,6 +305,16 @@ class Channel:
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
+
+
+def _detail(detail: Any) -> str:
+    entries = detail if isinstance(detail, list) else [detail]
+    told = []
+    for entry in entries:
+        fields = entry if isinstance(entry, dict) else {"msg": entry}
+        place = ".".join(str(part) for part in fields.get("loc") or ())
+        told.append((f"{place}: " if place else "") + str(fields.get("msg") or fields.get("message") or entry))
+    return "; ".join(told)
 
 
 def encoded(body: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""The Foundry client over the embedded service, in process: no key, no port."""
+"""The clients of the other backends over the embedded service, in process: no key, no port."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from agentfn.backends.credentials import fixed
-from agentfn.backends.foundry import FoundryBackend
 from agentfn.backends.http import Channel, Options
 from agentfn.emulator.app import Application, ConnectionCut
 
@@ -16,22 +15,46 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from agentfn.backends import BackendOptions
+    from agentfn.backends.protocol import Backend
 
 #: The embedded service's file in the state folder.
 STATE_FILE = "local.db"
-_BASE = "http://127.0.0.1/api/projects/local"
+_HOST = "http://127.0.0.1"
 
 
-def open_backend(endpoint: str, env: Mapping[str, str], options: BackendOptions) -> FoundryBackend:
-    """Return the embedded service as a backend."""
+def open_backend(endpoint: str, env: Mapping[str, str], options: BackendOptions) -> Backend:
+    """Return one of the embedded service's faces as a backend; ``local/openai`` names that of the Agents API."""
     del env
     app = Application(options.home / STATE_FILE, scenario=options.scenario, clock=options.clock, sleep=options.sleep)
-    channel = Channel(
-        _BASE,
-        fixed("local", "none needed in process"),
-        Options(sleep=options.sleep, clock=options.clock, log=options.log, transport=InProcess(app)),
-    )
-    return FoundryBackend(channel, name="local", endpoint=endpoint)
+    return _FACES[endpoint.removeprefix("local/")](endpoint, InProcess(app), options)
+
+
+def _channel(base: str, transport: InProcess, options: BackendOptions, headers: Mapping[str, str]) -> Channel:
+    given = Options(sleep=options.sleep, clock=options.clock, log=options.log, transport=transport, headers=headers)
+    return Channel(_HOST + base, fixed("local", "none needed in process"), given)
+
+
+def _foundry(endpoint: str, transport: InProcess, options: BackendOptions) -> Backend:
+    from agentfn.backends.foundry import FoundryBackend
+
+    return FoundryBackend(_channel("/api/projects/local", transport, options, {}), name="local", endpoint=endpoint)
+
+
+def _openai(endpoint: str, transport: InProcess, options: BackendOptions) -> Backend:
+    from agentfn.backends.openai import BETA, OpenAIBackend
+
+    channel = _channel("/v1", transport, options, BETA)
+    return OpenAIBackend(channel, name="local", endpoint=endpoint, clock=options.clock)
+
+
+def _responses(endpoint: str, transport: InProcess, options: BackendOptions) -> Backend:
+    from agentfn.backends.responses import make
+
+    return make(_channel("/v1", transport, options, {}), "local", endpoint, options)
+
+
+#: Face → what opens it; their names are those of the backends.
+_FACES = {"foundry": _foundry, "openai": _openai, "responses": _responses}
 
 
 class InProcess(httpx.BaseTransport):

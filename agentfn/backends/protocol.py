@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from agentfn.backends.credentials import Credential
     from agentfn.definition.agent import Agent
     from agentfn.model import (
         AgentRef,
@@ -40,8 +41,17 @@ class Listener(Protocol):
     def conversation_opened(self, conversation: str) -> None:
         """Take the id of a new conversation, the moment the service gave it and before a message is sent on it."""
 
+    def turn_opened(self, turn: str) -> None:
+        """Take the service's own id of the turn, where it has one."""
+
+    def call_asked(self, call: Call) -> None:
+        """Take a call as it is asked for, before the step that asks for it has come to its end."""
+
     def text(self, delta: str) -> None:
         """Take a piece of the agent's answer as it streams."""
+
+    def noticed(self, told: str) -> None:
+        """Learn something about the service that was found out just now, in words for a person."""
 
     def retrying(self, reason: str, seconds: float) -> None:
         """Learn that a request will be sent again after so many seconds."""
@@ -66,7 +76,8 @@ class Start(NamedTuple):
 class Submit(NamedTuple):
     """All outcomes of one step, in the order in which the calls were asked for.
 
-    `asked_by` is the id of the step that asked (`Step.id`). `maybe_sent` says that a process before us may have sent them
+    `asked_by` is the id of the step that asked (`Step.id`). No outcomes at all means to wait for what the turn comes to,
+    where the service holds it open. `maybe_sent` says that a process before us may have sent them
     already, so that the service is asked first.
     """
 
@@ -85,7 +96,8 @@ class Look(NamedTuple):
     `waiting` are the calls without an output, `step` is the one that asked for them, or the last one where none wait
     (None where the conversation is empty). `answered` are the ids of calls that have an output. `exists` is False where
     the service no longer knows the conversation. `agent` is who the last step was answered by, where the service says.
-    `arrived` is False where a message was asked about and is not there; `step` is then an earlier turn's.
+    `arrived` is False where a message was asked about and is not there; `step` is then an earlier turn's. `running` says
+    that the service is still at it, and that a submission without outcomes waits for what comes.
     """
 
     exists: bool
@@ -94,6 +106,7 @@ class Look(NamedTuple):
     step: Step | None = None
     agent: AgentRef | None = None
     arrived: bool = True
+    running: bool = False
 
 
 class Backend(Protocol):
@@ -101,6 +114,10 @@ class Backend(Protocol):
 
     name: str
     endpoint: str
+    credential: Credential
+    #: Whether the service has ids of its own for turns; they take the place of ours, and a step's id is its turn's.
+    names_turns: bool
+    #: Seconds from a step's creation within which its calls can be answered; None where the service has no limit.
     seconds_to_answer: int | None
     output_limit: OutputLimit
 
@@ -122,8 +139,8 @@ class Backend(Protocol):
     def delete_agent_version(self, ref: AgentRef) -> bool:
         """Delete one version; return False where it was already gone."""
 
-    def delete_agent(self, name: str) -> bool:
-        """Delete an agent with all its versions; return False where it was already gone."""
+    def delete_agent(self, name: str, versions: Sequence[AgentRef]) -> bool:
+        """Delete an agent of which these are all versions; return False where it was already gone."""
 
     def conversations(self) -> Iterator[RemoteConversation]:
         """Yield every conversation that the service lists, all pages."""
@@ -153,4 +170,4 @@ class Backend(Protocol):
         """Let go of connections."""
 
     def probe(self) -> Mapping[str, Json]:
-        """Ask the service for something cheap and return what it told of itself (for `doctor`)."""
+        """Ask the service for something cheap; return which features of the protocol it has (for `doctor`)."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """Yield the JSON object of each event; ``[DONE]`` and what is no object are passed over.
+    """Yield the JSON object of each event, and an empty one for a comment; ``[DONE]`` and what is no object are passed over.
 
     Lines end at CR, LF or both and nowhere else: U+2028 and U+0085 are text. A character may be split between chunks, so
     bytes are decoded a whole line at a time. An event that no blank line ends may be half of one, and is none.
@@ -25,7 +25,9 @@ def events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
                 if event is not None:
                     yield event
             data, name = [], ""
-        elif not line.startswith(":"):
+        elif line.startswith(":"):
+            yield {}
+        else:
             field, _, value = line.partition(":")
             value = value.removeprefix(" ")
             if field == "data":

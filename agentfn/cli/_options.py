@@ -14,10 +14,12 @@ from agentfn.cli._output import CommandResult, emit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Backend = Annotated[str | None, typer.Option("--backend", help="local (default) or foundry.")]
+Backend = Annotated[str | None, typer.Option("--backend", help="local (default), foundry, openai or responses.")]
 Endpoint = Annotated[str | None, typer.Option("--endpoint", help="The service's address.")]
 Profile = Annotated[str | None, typer.Option("--profile", help="A named profile of the config files.")]
-Protocol = Annotated[str | None, typer.Option("--protocol", help="The face of the embedded service: foundry.")]
+Protocol = Annotated[
+    str | None, typer.Option("--protocol", help="Its face, for local: foundry (default), openai, responses.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Tell each request on stderr; a traceback for a bug.")]
 Scenario = Annotated[

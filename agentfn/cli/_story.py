@@ -55,6 +55,9 @@ class Story:
     def _warning(self, event: Event) -> None:
         self._console.warn(visible(str(event.data["message"])))
 
+    def _notice(self, event: Event) -> None:
+        self._console.say(visible(str(event.data["message"])))
+
     def _text_delta(self, event: Event) -> None:
         if self._stream:
             self._console.out_part(visible(str(event.data["text"])))

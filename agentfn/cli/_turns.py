@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agentfn.cli._output import CommandResult
 from agentfn.cli._story import Story
 from agentfn.errors import AgentfnError, ExitCode
-from agentfn.turn.state import TurnResult, call_report
+from agentfn.turn.state import TurnResult, call_report, usage_report
 from agentfn.visible import visible
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def turn_data(result: TurnResult, run: str, created: Iterable[Resource]) -> dict
         "turn": result.turn,
         "answer": result.answer,
         "calls": [call_report(row) for row in result.calls],
-        "usage": result.usage._asdict(),
+        "usage": usage_report(result.usage),
         "created": [{"kind": row.kind, "name": row.name, "version": row.version} for row in created],
         "run": run,
     }

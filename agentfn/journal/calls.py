@@ -70,13 +70,18 @@ class Calls:
         """Write down the calls of a step; what was sent before is thereby accepted."""
         now = self._journal.clock()
         with self._journal.writing() as db:
+            asked = [call.id for call in step.calls]
             db.execute(
-                "UPDATE call SET state = 'accepted' WHERE turn = ? AND state IN ('finished', 'sent') AND asked_by <> ?",
-                (self._turn, step.id),
+                "UPDATE call SET state = 'accepted' WHERE turn = ? AND state IN ('finished', 'sent')"
+                f" AND (asked_by <> ? OR id NOT IN ({', '.join('?' * len(asked))}))",
+                (self._turn, step.id, *asked),
             )
             db.executemany(
-                "INSERT OR IGNORE INTO call (backend, endpoint, conversation, turn, id, asked_by, position, function,"
-                " arguments, problem, state, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', ?)",
+                # A service may name the asking step differently each time it is asked; the call stays the same.
+                "INSERT INTO call (backend, endpoint, conversation, turn, id, asked_by, position, function,"
+                " arguments, problem, state, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', ?)"
+                " ON CONFLICT (backend, endpoint, conversation, turn, id) DO UPDATE SET asked_by = excluded.asked_by"
+                " WHERE state NOT IN ('accepted', 'superseded', 'expired')",
                 [
                     (*self._key, c.id, step.id, position, c.function, c.arguments, problems.get(c.id), now)
                     for position, c in enumerate(step.calls)

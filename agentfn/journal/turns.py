@@ -116,6 +116,11 @@ class Turns:
             )
             db.execute("UPDATE turn SET conversation = ? WHERE id = ?", (conversation.id, turn))
 
+    def renamed(self, turn: str, name: str) -> None:
+        """Write down the service's own id of a turn that has no calls yet."""
+        with self._journal.writing() as db:
+            db.execute("UPDATE turn SET id = ? WHERE id = ?", (name, turn))
+
     def remember(self, conversation: Conversation) -> None:
         """Write down a conversation that somebody else made, so that later commands need no flags for it."""
         values = (*conversation[:7], json.dumps(conversation.functions), *conversation[8:])

@@ -149,7 +149,7 @@ class _Removal:
             ours = {version.ref.version for version in found.values() if version is not None}
             whole = bool(ours) and all(version.ref.version in ours for version in remote)
             if whole:
-                self._backend.delete_agent(name)
+                self._backend.delete_agent(name, [version.ref for version in remote])
         except NotAuthorisedError:
             raise
         except AgentfnError as exc:

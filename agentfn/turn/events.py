@@ -2,7 +2,7 @@
 
 Types: ``turn.started``, ``text.delta``, ``call.requested``, ``call.approved``, ``call.denied``, ``call.started``,
 ``call.finished``, ``outputs.sent``, ``request.retried``, ``turn.finished``, ``turn.pending``, ``turn.failed``; and
-``warning`` for what only a person needs to know.
+``warning`` and ``notice`` for what only a person needs to know.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from agentfn.journal.calls import Calls
 from agentfn.journal.turns import Turn, Turns
 from agentfn.model import Call, Outcome, Stamp, Step, Usage
 from agentfn.turn.settle import Settler
-from agentfn.turn.state import TurnResult
+from agentfn.turn.state import TurnResult, usage_report
 from agentfn.turn.waiting import look_again
 
 if TYPE_CHECKING:
@@ -36,8 +36,18 @@ class _Listener:
     def conversation_opened(self, conversation: str) -> None:
         self._loop.opened(conversation)
 
+    def turn_opened(self, turn: str) -> None:
+        self._loop.named(turn)
+
+    def call_asked(self, call: Call) -> None:
+        self._loop.announce(call)
+
     def text(self, delta: str) -> None:
+        self._loop.outputs_arrived()
         self._loop.session.tell("text.delta", turn=self._loop.turn, text=delta)
+
+    def noticed(self, told: str) -> None:
+        self._loop.session.tell("notice", turn=self._loop.turn, message=told)
 
     def retrying(self, reason: str, seconds: float) -> None:
         self._loop.session.tell("request.retried", turn=self._loop.turn, reason=reason, seconds=round(seconds, 3))
@@ -60,6 +70,9 @@ class TurnLoop:
         self._usage = Usage()
         self._seen: Counter[str] = Counter()
         self._maybe_sent = False
+        self._message = ""
+        self._announced: set[str] = set()
+        self._under_way: list[str] = []
 
     def start(self, message: str) -> TurnResult:
         """Send a message and run the turn as far as it goes.
@@ -74,7 +87,9 @@ class TurnLoop:
             new = not session.conversation.id
             self._stamp = Stamp(session.run, new_id("rsc")) if new else None
             self._turns.begin(session.conversation, self.turn, message, self._stamp)
-            session.tell("turn.started", turn=self.turn, agent=str(session.conversation.ref), message=message)
+            self._message = message
+            if not session.backend.names_turns:
+                self._tell_start()
             request = Start(
                 agent=session.conversation.ref,
                 message=message,
@@ -86,6 +101,8 @@ class TurnLoop:
             )
             with self._failures():
                 step = session.backend.start(request, _Listener(self))
+            if session.backend.names_turns:
+                self.named(step.id)
             return self._drive(step, {})
 
     def resume(self, turn: Turn, given: Mapping[str, Outcome]) -> TurnResult:
@@ -106,6 +123,17 @@ class TurnLoop:
         if self._stamp is not None:
             self._turns.opened(session.conversation, self.turn, self._stamp.token)
         self._claim()
+
+    def named(self, turn: str) -> None:
+        """Use the service's own id of the turn in place of ours, from now on and everywhere."""
+        if turn != self.turn:
+            self._turns.renamed(self.turn, turn)
+            self.turn = turn
+            self._tell_start()
+
+    def _tell_start(self) -> None:
+        conversation = self.session.conversation
+        self.session.tell("turn.started", turn=self.turn, agent=str(conversation.ref), message=self._message)
 
     def _require_idle(self) -> list[Turn]:
         """Return the conversation's earlier turns; raise PendingError where one of them still waits."""
@@ -128,9 +156,15 @@ class TurnLoop:
         now = session.clock() + turn.skew
         if rows and turn.asked_by is not None:
             self._maybe_sent = any(row.state == "sent" for row in rows)
-            calls = tuple(row.call for row in rows if row.asked_by == turn.asked_by)
+            calls = tuple(row.call for row in rows)
             return Step(turn.asked_by, turn.asked_at or now, now, calls)
         look = look_again(session.journal, session.backend, session.conversation, turn)
+        if look.arrived and look.running:
+            where = session.conversation
+            # Without outcomes it waits for what comes.
+            return session.backend.submit(
+                Submit(where.ref, where.id, turn.id, turn.asked_by or "", ()), _Listener(self)
+            )
         if look.step is None or not look.arrived:
             raise NegativeError(
                 f"the message of {turn.id} never reached {session.conversation.id}, or nothing came of it",
@@ -173,10 +207,18 @@ class TurnLoop:
             maybe_sent=self._maybe_sent,
         )
         self._maybe_sent = False
+        self._announced.clear()
+        self._under_way = [call.id for call in step.calls]
         with self._failures():
             answer = session.backend.submit(request, _Listener(self))
-        session.tell("outputs.sent", turn=self.turn, calls=[call.id for call in step.calls])
+        self.outputs_arrived()
         return answer
+
+    def outputs_arrived(self) -> None:
+        """Tell once that outputs were sent: when their request returned, or when the agent speaks upon them."""
+        if self._under_way:
+            self.session.tell("outputs.sent", turn=self.turn, calls=self._under_way)
+            self._under_way = []
 
     def _require_distinct(self, step: Step) -> None:
         """Refuse a step in which one call id names two calls: no output could be told from the other's."""
@@ -194,15 +236,19 @@ class TurnLoop:
                     hint="start a new conversation: agentfn chat AGENT",
                 )
 
+    def announce(self, call: Call) -> None:
+        """Tell of a call, once: as it is asked for where that streams, else when its step has come."""
+        if call.id in self._announced:
+            return
+        self._announced.add(call.id)
+        self.outputs_arrived()
+        self.session.tell(
+            "call.requested", turn=self.turn, call=call.id, function=call.function, arguments=call.arguments
+        )
+
     def _announce(self, step: Step) -> None:
         for call in step.calls:
-            self.session.tell(
-                "call.requested",
-                turn=self.turn,
-                call=call.id,
-                function=call.function,
-                arguments=call.arguments,
-            )
+            self.announce(call)
             if len(call.id) > LONGEST_CALL_ID:
                 self.session.tell(
                     "warning", call=call.id, message=f"call id {call.id} is longer than {LONGEST_CALL_ID}"
@@ -219,7 +265,7 @@ class TurnLoop:
         if step.failure is not None:
             self.session.tell("turn.failed", turn=self.turn, reason=step.failure)
         else:
-            self.session.tell("turn.finished", turn=self.turn, answer=step.answer, usage=self._usage._asdict())
+            self.session.tell("turn.finished", turn=self.turn, answer=step.answer, usage=usage_report(self._usage))
         return self._result("failed" if step.failure is not None else "ended", step, calls)
 
     def _pending(self, step: Step, calls: Calls) -> TurnResult:
@@ -235,7 +281,8 @@ class TurnLoop:
 
     def _result(self, state: str, step: Step, calls: Calls) -> TurnResult:
         rows = tuple(calls.all())
-        waiting = tuple(row for row in rows if row.asked_by == step.id and (row.outcome is None or row.problem))
+        asked = {call.id for call in step.calls}
+        waiting = tuple(row for row in rows if row.id in asked and (row.outcome is None or row.problem))
         return TurnResult(
             state=state,  # type: ignore[arg-type]  # one of the three, from the callers above
             turn=self.turn,

@@ -57,6 +57,11 @@ def call_report(row: CallRow) -> dict[str, Json]:
     return report
 
 
+def usage_report(usage: Usage) -> dict[str, Json] | None:
+    """Return token counts as they are shown; None where the service told none."""
+    return usage._asdict() if any(usage) else None
+
+
 class TurnResult(NamedTuple):
     """How a turn stands when the loop lets go of it.
 

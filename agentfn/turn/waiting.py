@@ -239,7 +239,7 @@ def adopt(journal: Journal, backend: Backend, conversation: str, run: str) -> tu
     turns.remember(known)
     if look.step is None or not look.waiting:
         return known, None
-    turn = f"turn_{look.step.id}"
+    turn = look.step.id if backend.names_turns else f"turn_{look.step.id}"
     turns.begin(known, turn, "", None)
     Calls(journal, known, turn).asked(look.step._replace(calls=look.waiting), {}, Usage())
     return known, next(t for t in turns.of(known) if t.id == turn)

@@ -27,6 +27,12 @@ class Listener:
     def __init__(self) -> None:
         self.pieces: list[str] = []
 
+    def turn_opened(self, turn: str) -> None: ...
+
+    def noticed(self, told: str) -> None: ...
+
+    def call_asked(self, call: object) -> None: ...
+
     def conversation_opened(self, conversation: str) -> None:
         raise AssertionError(conversation)
 

@@ -119,7 +119,7 @@ DOES: dict[str, Any] = {
     "agents_list": lambda b, p: list(b.agents()),
     "agents_list_versions": lambda b, p: list(b.versions("MyAgent")),
     "delete_version": lambda b, p: b.delete_agent_version(AgentRef("MyAgent", "1")),
-    "agents_delete": lambda b, p: b.delete_agent("MyAgent"),
+    "agents_delete": lambda b, p: b.delete_agent("MyAgent", []),
     "conversations_delete": lambda b, p: b.delete_conversation(CONVERSATION),
     "conversation_items_list_page1": lambda b, p: b.transcript(CONVERSATION),
 }

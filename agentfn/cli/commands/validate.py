@@ -49,7 +49,7 @@ def validate(
 
 
 def _data(file: str, agent: Agent | None, findings: list[Finding]) -> dict[str, Json]:
-    from agentfn.backends.foundry_items import version_body
+    from agentfn.backends.foundry_agents import version_body
 
     return {
         "file": file,

@@ -70,11 +70,14 @@ class Inputs:
             _check(event, f"events[{index}]")
         row = rows.session_of(self._store, session)
         cut = self._foreseen_cut(row, events)
-        # All or nothing; what the official service does is unknown (openai-agents.md §6).
-        with self._store.writing() as db:
-            for event in events:
-                self._take(db, session, event)
-        self._machine.ring()
+        try:
+            # All or nothing; what the official service does is unknown (openai-agents.md §6).
+            with self._store.writing() as db:
+                for event in events:
+                    self._take(db, session, event)
+        finally:
+            self._machine.advance(session)
+            self._machine.ring()
         if cut:
             raise ConnectionCut
         return Answer(status=202)

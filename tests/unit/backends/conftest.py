@@ -144,6 +144,12 @@ class Listener:
         self.pieces: list[str] = []
         self.retries: list[str] = []
 
+    def turn_opened(self, turn: str) -> None: ...
+
+    def noticed(self, told: str) -> None: ...
+
+    def call_asked(self, call: object) -> None: ...
+
     def conversation_opened(self, conversation: str) -> None:
         self.opened.append(conversation)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentfn.backends import foundry_history as history
-from agentfn.backends import foundry_items as items
+from agentfn.backends.foundry_agents import remote_agent, remote_conversation
+from agentfn.backends.steps import history, items
 from tests.unit.backends.shapes import call_item, output_item, response, said
 
 
@@ -165,8 +165,8 @@ an_object = st.dictionaries(st.sampled_from(WORDS), leaf | inner | st.lists(leaf
 def test_nothing_a_service_sends_is_a_crash(body: dict[str, Any], found: list[dict[str, Any]]) -> None:
     step = items.step_of({**body, "output": found}, 7.0)
     assert step.failure is not None or step.calls or step.actions or step.answer is not None
-    items.remote_agent(body)
-    items.remote_conversation(body)
+    remote_agent(body)
+    remote_conversation(body)
     assert len([items.entry(item) for item in found]) == len(found)
     last = history.last_step(found)
     assert last is None or last.calls or last.actions or last.answer is not None

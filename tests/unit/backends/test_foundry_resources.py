@@ -220,7 +220,7 @@ def test_deleting_says_whether_there_was_something(server, backend):
         ("DELETE", f"{CONVERSATIONS}/conv_1", gone),
     )
     assert backend.delete_agent_version(AgentRef("demo", "4")) is True
-    assert backend.delete_agent("demo") is False
+    assert backend.delete_agent("demo", []) is False
     assert backend.delete_conversation("conv_1") is False
     assert [seen.query for seen in server.seen] == ["api-version=v1", "api-version=v1", "", ""], "never forced"
 
@@ -239,13 +239,13 @@ def test_a_deletion_that_did_not_happen_is_never_reported_as_one(server, backend
         (ServiceError, "Project not found"),
     ]:
         with pytest.raises(error, match=told):
-            backend.delete_agent("demo")
+            backend.delete_agent("demo", [])
     assert slept == []
 
 
 def test_a_passing_conflict_on_deletion_is_tried_again(server, backend, slept):
     server.expect(("DELETE", "/agents/demo", CONFLICT), ("DELETE", "/agents/demo", ok({"deleted": True})))
-    assert backend.delete_agent("demo") is True
+    assert backend.delete_agent("demo", []) is True
     assert slept == [0.5]
 
 

@@ -23,7 +23,14 @@ STREAM = (
     "data: not json\n\n"
     'data: {"type":"cut off"}'
 ).encode()
-EXPECTED = [{"type": "a", "n": 1}, {"type": "b", "text": TEXT}, {"type": "c"}, {"n": 2, "type": "named.by.line"}]
+EXPECTED = [
+    {},
+    {"type": "a", "n": 1},
+    {},
+    {"type": "b", "text": TEXT},
+    {"type": "c"},
+    {"n": 2, "type": "named.by.line"},
+]
 
 
 def cut(data: bytes, size: int) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Foundry's objects, read with tolerance and written exactly (foundry.md §2 to §4)."""
+"""Items and responses, read with tolerance and written exactly (foundry.md §3, §4; openai-agents.md §7)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from agentfn.model import (
     Json,
     OtherAction,
     Outcome,
-    RemoteAgent,
-    RemoteConversation,
-    Stamp,
     Step,
     Usage,
 )
@@ -23,7 +20,6 @@ from agentfn.model import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agentfn.definition.agent import Agent
 
 Item = dict[str, Any]
 
@@ -40,55 +36,6 @@ _ADVICE = {
 }
 
 
-def version_body(agent: Agent, stamp: Stamp | None) -> dict[str, Json]:
-    """Return the body that creates a version (foundry.md §2.2)."""
-    from agentfn.definition.digest import wire_tools
-
-    definition: dict[str, Json] = {"kind": "prompt", "model": agent.model}
-    if agent.instructions is not None:
-        definition["instructions"] = agent.instructions
-    tools = wire_tools(agent)
-    if tools:
-        definition["tools"] = tools
-    definition |= agent.settings
-    body: dict[str, Json] = {"definition": definition}
-    if agent.description is not None:
-        body["description"] = agent.description
-    metadata = agent.metadata | (stamp.metadata() if stamp else {})
-    if metadata:
-        body["metadata"] = metadata
-    return body
-
-
-def remote_agent(body: Json) -> RemoteAgent:
-    """Return an agent.version, or the latest version of an agent (foundry.md §2.5)."""
-    entry = body if isinstance(body, dict) else {}
-    versions = entry.get("versions")
-    latest = versions.get("latest") if isinstance(versions, dict) else None
-    found = latest if isinstance(latest, dict) else entry
-    name = str(found.get("name") or entry.get("name") or "")
-    version = found.get("version")
-    guid = found.get("agent_guid")
-    metadata = found.get("metadata")
-    definition = found.get("definition")
-    return RemoteAgent(
-        AgentRef(name, None if version is None else str(version), guid if isinstance(guid, str) else None),
-        created_at(found),
-        {str(k): str(v) for k, v in metadata.items()} if isinstance(metadata, dict) else {},
-        definition if isinstance(definition, dict) else {},
-    )
-
-
-def remote_conversation(body: Item) -> RemoteConversation:
-    """Return a conversation of the list."""
-    metadata = body.get("metadata")
-    return RemoteConversation(
-        str(body.get("id") or ""),
-        created_at(body),
-        {str(k): str(v) for k, v in metadata.items()} if isinstance(metadata, dict) else {},
-    )
-
-
 def output_item(call: Call, outcome: Outcome) -> Item:
     """Return what answers a call (foundry.md §4.5). There is no flag for failure, so an error goes as a text that says so."""
     output: Json = outcome.output
@@ -99,18 +46,33 @@ def output_item(call: Call, outcome: Outcome) -> Item:
     return {"type": "function_call_output", "call_id": call.id, "output": "" if output is None else output}
 
 
+def replayable(item: Item) -> Item:
+    """Return an item that a server gave as it takes it back: without nulls, a call in its usual form."""
+    kept = {key: value for key, value in item.items() if value is not None}
+    if item.get("type") != "function_call":
+        return kept
+    (call,) = calls_of([item])
+    return {**kept, "call_id": call.id, "name": call.function, "arguments": call.arguments}
+
+
 def calls_of(output: Iterable[Item]) -> tuple[Call, ...]:
     """Return the function calls among items; arguments that came as an object become text again."""
     return tuple(
-        Call(str(item.get("call_id") or item.get("id") or ""), str(item.get("name") or ""), arguments_text(item))
+        Call(str(item.get("call_id") or item.get("id") or ""), str(_part(item, "name") or ""), arguments_text(item))
         for item in output
         if item.get("type") == "function_call"
     )
 
 
+def _part(item: Item, key: str) -> Json:
+    """Return a call's name or arguments; some servers nest them, as Chat Completions does."""
+    nested = item.get("function")
+    return item.get(key) if item.get(key) is not None or not isinstance(nested, dict) else nested.get(key)
+
+
 def arguments_text(item: Item) -> str:
     """Return a call's arguments as text."""
-    arguments = item.get("arguments")
+    arguments = _part(item, "arguments")
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
@@ -152,7 +114,7 @@ def message_text(item: Item) -> str:
 
 
 def _parts(item: Item) -> list[Item]:
-    content = item.get("content")
+    content = item.get("content", item.get("text"))
     return [{"type": "output_text", "text": content}] if isinstance(content, str) else objects(content)
 
 
@@ -199,6 +161,8 @@ def step_of(body: Item, now: float) -> Step:
     calls = calls_of(output) if failure is None else ()
     actions = actions_of(output) if failure is None else ()
     answer = text_of(output)
+    if answer is None and isinstance(body.get("output_text"), str):
+        answer = body["output_text"]  # some servers put the text there alone
     if calls or actions:
         answer = None
     elif answer is None and failure is None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentfn.backends.foundry_errors import translated
+from agentfn.backends.foundry import ADVICE
 from agentfn.backends.http import Reply
+from agentfn.backends.refusals import translated
 from agentfn.errors import AgentfnError, ExitCode
 
 ENDPOINT = "https://x.services.ai.azure.com/api/projects/p"
@@ -30,7 +31,7 @@ def refusal(status: int, code: str | None, message: str, **more: Any) -> Reply:
 
 
 def error(given: Reply, doing: str = "asking the agent", **more: Any) -> AgentfnError:
-    return translated(given, ENDPOINT, doing, **more)
+    return translated(given, ENDPOINT, doing, ADVICE, **more)
 
 
 CASES: list[tuple[Reply, ExitCode, str, str]] = [

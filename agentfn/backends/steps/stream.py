@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentfn.backends import foundry_items as items
-from agentfn.backends.http import RefusedError, Reply, UnknownFateError
+from agentfn.backends.http import WHOLE, RefusedError, Reply, UnknownFateError
+from agentfn.backends.steps import items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from agentfn.backends.protocol import Listener
+    from agentfn.model import Call
 
 Item = dict[str, Any]
 
@@ -29,10 +32,10 @@ class Collected(NamedTuple):
 
 def collect(
     events: Iterable[tuple[Item, float]],
-    text: Callable[[str], None],
+    listener: Listener,
     mask: Callable[[str], str],
 ) -> Collected:
-    """Return the response, its text handed to `text` as it comes; events of unknown types are passed over.
+    """Return the response, its text and calls told as they come; events of unknown types are passed over.
 
     Raises UnknownFateError where the stream breaks off, and what an error event amounts to.
     """
@@ -42,16 +45,19 @@ def collect(
     for event, clock in events:
         now = clock
         kind = event.get("type")
+        if kind == WHOLE:
+            return output.complete(event["body"], now)
         if isinstance(event.get("response"), dict):
             response = event["response"]
         if kind in _LAST:
             return output.complete(response, now)
         if kind == "response.output_text.delta":
-            text(str(event.get("delta") or ""))
+            listener.text(str(event.get("delta") or ""))
         elif kind == "error":
             raise _error(event, now, mask, has_begun=bool(response))
         else:
-            output.take(event)
+            for call in output.take(event):
+                listener.call_asked(call)
     raise UnknownFateError("the stream ended before the answer was complete")
 
 
@@ -62,14 +68,17 @@ class _Output:
         self._begun: dict[Any, Item] = {}
         self._done: dict[Any, Item] = {}
 
-    def take(self, event: Item) -> None:
+    def take(self, event: Item) -> tuple[Call, ...]:
+        """Take an event; return the call that is complete with it, if one is."""
         kind, place, item = event.get("type"), str(event.get("output_index")), event.get("item")
         if kind == "response.output_item.added" and isinstance(item, dict):
             self._begun[place] = item
         elif kind == "response.output_item.done" and isinstance(item, dict):
             self._done[place] = item
+            return items.calls_of([item])
         elif kind == "response.function_call_arguments.done" and place in self._begun and "arguments" in event:
             self._done[place] = {**self._begun[place], "arguments": event["arguments"]}
+        return ()
 
     def complete(self, response: Item, now: float) -> Collected:
         """Return the response; some servers leave the last event's output empty, then the items count that came."""

@@ -1,8 +1,7 @@
-"""The two planes of a project: their addresses, headers, pages and deletions (foundry.md §1, §2.1, §3)."""
+"""A service's routes: requests, pages of lists and deletions, which all services have alike."""
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -10,7 +9,7 @@ from agentfn.backends.http import RefusedError
 from agentfn.errors import NegativeError, ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from agentfn.backends.http import Channel, Reply
     from agentfn.backends.retry import Patience
@@ -18,13 +17,7 @@ if TYPE_CHECKING:
 
 Item = dict[str, Any]
 
-AGENTS = "/agents"
-CONVERSATIONS = "/openai/v1/conversations"
-RESPONSES = "/openai/v1/responses"
-
-#: The agents plane has it always and last in the query, the other plane never (foundry.md §1.2).
-_VERSION = "api-version=v1"
-#: The most that a page may hold (foundry.md §8).
+#: The most that a page may hold (foundry.md §8, openai-agents.md §1).
 _PAGE = 100
 #: How often a conflict that says "please retry" is tried again: another writer was faster (foundry.md §2.6).
 MOST_CONFLICTS = 3
@@ -37,25 +30,36 @@ class Page(NamedTuple):
     now: float
 
 
-class Project:
-    """One project's two planes."""
+class Advice(NamedTuple):
+    """What the user is told to do where the service says who-are-you, not-allowed or nothing that can be read."""
 
-    def __init__(self, channel: Channel, endpoint: str) -> None:
+    sign_in: str
+    permission: str
+    endpoint: str
+
+
+class Service:
+    """One service's routes at one address."""
+
+    def __init__(self, channel: Channel, endpoint: str, advice: Advice) -> None:
         self.channel = channel
         self.endpoint = endpoint
+        self.advice = advice
+
+    def address(self, path: str) -> tuple[str, Mapping[str, str] | None]:
+        """Return the path as it is sent, and headers that only this route has; a service with such rules overrides it."""
+        return path, None
 
     def send(self, method: str, path: str, *, body: Any = None, patience: Patience | None = None) -> Reply:
-        """Send a request; whatever is not a POST is sent again blindly. Raises what `Channel.send` raises.
-
-        On the agents plane each call has an id of its own, as the SDK gives it one (foundry.md §1.3).
-        """
+        """Send a request; whatever is not a POST is sent again blindly. Raises what `Channel.send` raises."""
+        address, headers = self.address(path)
         return self.channel.send(
             method,
-            _versioned(path),
+            address,
             body=body,
             patience=patience or self.channel.patience(),
             safe=method != "POST",
-            headers={"x-ms-client-request-id": str(uuid.uuid4())} if path.startswith(AGENTS) else None,
+            headers=headers,
         )
 
     def get(self, path: str, doing: str, patience: Patience | None = None) -> Reply | None:
@@ -75,10 +79,10 @@ class Project:
         sent: tuple[str, ...] = (),
         asked_at: float | None = None,
     ) -> AgentfnError:
-        """Return the error that a refusal becomes; see `foundry_errors.translated`, which most commands never need."""
-        from agentfn.backends.foundry_errors import translated
+        """Return the error that a refusal becomes; see `refusals.translated`, which most commands never need."""
+        from agentfn.backends.refusals import translated
 
-        return translated(reply, self.endpoint, doing, sent=sent, asked_at=asked_at)
+        return translated(reply, self.endpoint, doing, self.advice, sent=sent, asked_at=asked_at)
 
     def delete(self, path: str, what: str) -> bool:
         """Delete something; return False where it was already gone."""
@@ -104,6 +108,7 @@ class Project:
         doing: str,
         *,
         order: str | None = None,
+        filters: tuple[str, ...] = (),
         told: Callable[[str, float], None] = lambda _reason, _seconds: None,
     ) -> Iterator[Page]:
         """Yield all pages of a list; nothing where what it belongs to does not exist.
@@ -115,7 +120,7 @@ class Project:
         after: str | None = None
         seen: set[str] = set()
         while True:
-            query = [f"limit={_PAGE}"]
+            query = [f"limit={_PAGE}", *filters]
             query += [f"order={order}"] if order else []
             query += [f"after={segment(after)}"] if after else []
             reply = self.get(f"{path}?{'&'.join(query)}", doing, self.channel.patience(told))
@@ -124,7 +129,7 @@ class Project:
             body = reply.body
             if not isinstance(body, dict) or not isinstance(body.get("data"), list):
                 message = f"{doing}: {self.endpoint}{path} answered with no list"
-                raise ServiceError(message, code="bad_answer", hint="is the endpoint that of a project? agentfn doctor")
+                raise ServiceError(message, code="bad_answer", hint=self.advice.endpoint)
             entries = [entry for entry in body["data"] if isinstance(entry, dict)]
             yield Page(entries, reply.service_now)
             if not body.get("has_more"):
@@ -153,12 +158,6 @@ def is_absent(reply: Reply) -> bool:
 def is_passing_conflict(reply: Reply) -> bool:
     """Tell whether a refusal says that another writer was faster (foundry.md §5.2)."""
     return reply.status == 409 and "retry" in str(reply.error().get("message") or "")  # noqa: PLR2004  # HTTP's
-
-
-def _versioned(path: str) -> str:
-    if not path.startswith(AGENTS):
-        return path
-    return f"{path}{'&' if '?' in path else '?'}{_VERSION}"
 
 
 def _marker(body: Item, entries: list[Item]) -> str | None:

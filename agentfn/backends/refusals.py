@@ -1,4 +1,4 @@
-"""Foundry's refusals in the user's words, each with the next step (foundry.md §5.2)."""
+"""Refusals in the user's words, each with the next step (foundry.md §5.2, openai-agents.md §1)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from agentfn.errors import AgentfnError, NegativeError, NotAuthorisedError, Pend
 
 if TYPE_CHECKING:
     from agentfn.backends.http import Reply
+    from agentfn.backends.service import Advice
 
 _NO_OUTPUT = re.compile(r"No tool output found for function call (\S+?)\.?$")
 _NO_CALL = re.compile(r"No tool call found for function call output with call_id (\S+?)\.?$")
@@ -21,19 +22,21 @@ def translated(
     reply: Reply,
     endpoint: str,
     doing: str,
+    advice: Advice,
     *,
     sent: tuple[str, ...] = (),
     asked_at: float | None = None,
 ) -> AgentfnError:
-    """Return the error for a refusal. `doing` says what was asked; `sent` are the calls whose outputs were in it.
+    """Return the error for a refusal.
 
-    `asked_at` is when the service asked for them, in unix seconds, where that is known.
+    `doing` says what was asked, `advice` what to do about it; `sent` are the calls whose outputs were in it, `asked_at` is
+    when the service asked for them, in unix seconds, where that is known.
     """
     error = _innermost(reply.error())
     code = str(error.get("code") or "")
     message = str(error.get("message") or "").strip() or _plain(reply)
     told = f"{doing}: {message}{_details(error)}{_request(reply)}"
-    refusal = _Refusal(reply, code, message, told, endpoint, doing, sent, asked_at)
+    refusal = _Refusal(reply, code, message, told, endpoint, doing, sent, asked_at, advice)
     for find in (_identity, _missing, _calls, _definition, _limits):
         found = find(refusal)
         if found is not None:
@@ -41,7 +44,7 @@ def translated(
     return ServiceError(
         told,
         code=code or f"http_{reply.status}",
-        hint=None if reply.error() else "is the endpoint that of a project? agentfn doctor",
+        hint=None if reply.error() else advice.endpoint,
         status=reply.status,
         request_id=reply.request_id,
     )
@@ -58,6 +61,7 @@ class _Refusal(NamedTuple):
     doing: str
     sent: tuple[str, ...]
     asked_at: float | None
+    advice: Advice
 
 
 def _innermost(error: dict[str, Any]) -> dict[str, Any]:
@@ -111,12 +115,12 @@ def _identity(refusal: _Refusal) -> AgentfnError | None:
             return NotAuthorisedError(
                 told,
                 code="permission_denied",
-                hint='ask for the role "Foundry User" (or "Azure AI User") on the project',
+                hint=refusal.advice.permission,
             )
         return NotAuthorisedError(
             told,
             code="bad_token",
-            hint="az login, or a fresh AGENT_TOKEN for the audience https://ai.azure.com",
+            hint=refusal.advice.sign_in,
         )
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentfn.backends import foundry_items as items
+from agentfn.backends.steps import items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
