@@ -197,7 +197,7 @@ class FoundryBackend:
         if reply is None or not isinstance(reply.body, dict) or "data" not in reply.body:
             message = f"{self.endpoint} does not answer as a project does"
             raise ServiceError(message, code="bad_answer", hint="check the endpoint; it ends in /api/projects/NAME")
-        return {"agents": True}
+        return {"agents": "yes", "conversations": "yes"}
 
     def close(self) -> None:
         """Close the connections."""

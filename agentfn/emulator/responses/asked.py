@@ -102,7 +102,7 @@ class Asking:
         if not given and conversation is None and previous is None:
             raise ApiError(400, openai_error("Missing required parameter: 'input'.", param="input"))
         given = check_outputs(self._store, history, given)
-        thread = conversation or (f"after:{previous}" if previous else self._first_thread(agent, given))
+        thread = conversation or (f"after:{previous}" if previous else self._first_thread(agent, body.get("input"), given))
         kept = self._store.thread(thread)
         plain = self._agents is None
         asked = Asked(body, agent, conversation, previous, key, history, given, thread, kept or state, plain)
@@ -112,15 +112,17 @@ class Asking:
             raise ApiError(400, openai_error(message, param="background", code="unsupported_parameter"))
         return asked
 
-    def _first_thread(self, agent: Version | None, given: list[Item]) -> str:
+    def _first_thread(self, agent: Version | None, sent: Any, given: list[Item]) -> str:
         """Return the key of a thread that nothing else names.
 
-        A client that carries the items itself is known by the call it answers; a first request by what it says, so that
-        sending it again after a fault goes on behind the fault.
+        A client that carries the items itself is known by the latest item that it got from here; a first request by what
+        it says, so that sending it again after a fault goes on behind the fault.
         """
-        for item in given:
-            if item["type"] == "function_call_output" and self._store.thread(f"call:{item['call_id']}"):
-                return f"call:{item['call_id']}"
+        for item in reversed(sent if isinstance(sent, list) else []):
+            for name in ("id", "call_id"):
+                key = f"item:{item.get(name)}"
+                if isinstance(item.get(name), str) and self._store.thread(key):
+                    return key
         texts = [{key: value for key, value in item.items() if key != "id"} for item in given]
         digest = hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:32]
         return f"new:{agent.id if agent else ''}:{digest}"

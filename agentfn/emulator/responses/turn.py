@@ -101,12 +101,12 @@ class ModelStep:
         if asked.conversation is not None or self.reply.cut is not None:
             # After a cut the same request may come again, and is to get the following step.
             save_thread(db, asked.thread, after)
-        else:
+        elif not asked.thread.startswith("item:"):
             db.execute("DELETE FROM thread WHERE key = ?", (asked.thread,))
-        if not asked.stored and asked.conversation is None:
-            for item in body["output"]:
-                if item["type"] == "function_call":
-                    save_thread(db, f"call:{item['call_id']}", after)
+        if asked.conversation is None:
+            # The client may carry the items itself; the latest of them names the thread.
+            for item in body["output"][-1:]:
+                save_thread(db, f"item:{item.get('call_id') or item['id']}", after)
 
     def _touch_conversation(self, db: sqlite3.Connection) -> None:
         agent = self.asked.agent.id if self.asked.agent else None
