@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 
 class Known(NamedTuple):
-    """A backend: its module, the variables that may hold its endpoint in the order in which they are read, its default.
+    """A backend: its module, what shows an agent as it would be sent, and where its endpoint may come from.
 
-    The module's ``open_backend(endpoint, env, options)`` opens it.
+    The module's ``open_backend(endpoint, env, options)`` opens it. `body` is a ``module:function`` that needs no
+    connection. `variables` are read in their order, `default_endpoint` is used where none is set.
     """
 
     module: str
+    body: str
     variables: tuple[str, ...] = ()
     default_endpoint: str | None = None
 
@@ -30,12 +32,21 @@ _OPENAI = "https://api.openai.com/v1"
 
 #: Every backend (foundry.md §6, openai-agents.md §1); a further one is a module and a row here.
 BACKENDS: Mapping[str, Known] = {
-    "local": Known("agentfn.backends.local"),
+    "local": Known("agentfn.backends.local", "agentfn.backends.foundry_agents:version_body"),
     "foundry": Known(
-        "agentfn.backends.foundry", ("FOUNDRY_PROJECT_ENDPOINT", "AZURE_AI_PROJECT_ENDPOINT", "PROJECT_ENDPOINT")
+        "agentfn.backends.foundry",
+        "agentfn.backends.foundry_agents:version_body",
+        ("FOUNDRY_PROJECT_ENDPOINT", "AZURE_AI_PROJECT_ENDPOINT", "PROJECT_ENDPOINT"),
     ),
-    "openai": Known("agentfn.backends.openai", ("OPENAI_BASE_URL",), _OPENAI),
-    "responses": Known("agentfn.backends.responses", ("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"), _OPENAI),
+    "openai": Known(
+        "agentfn.backends.openai", "agentfn.backends.sessions.shapes:agent_body", ("OPENAI_BASE_URL",), _OPENAI
+    ),
+    "responses": Known(
+        "agentfn.backends.responses",
+        "agentfn.backends.steps.members:agent_members",
+        ("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"),
+        _OPENAI,
+    ),
 }
 
 #: The faces of the embedded service: one for every real backend's protocol.
@@ -71,6 +82,11 @@ class Settings(NamedTuple):
     def backend_name(self) -> str:
         """Return the backend's name, which is never missing."""
         return self.backend.value or "local"
+
+    @property
+    def protocol_name(self) -> str:
+        """Return the protocol that is spoken: the backend's, or the chosen face's of the embedded service."""
+        return str(self.protocol.value) if self.backend_name == "local" else self.backend_name
 
 
 class _Source(NamedTuple):

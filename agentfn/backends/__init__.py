@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agentfn.backends.protocol import Backend
+    from agentfn.definition.agent import Agent
     from agentfn.emulator.models.scenario import Scenario
+    from agentfn.model import Json
 
 
 class BackendOptions(NamedTuple):
@@ -35,3 +37,10 @@ def open_backend(name: str, endpoint: str, *, env: Mapping[str, str], options: B
     module = import_module(BACKENDS[name].module)
     backend: Backend = module.open_backend(endpoint, env, options)
     return backend
+
+
+def preview(protocol: str, agent: Agent) -> dict[str, Json]:
+    """Return an agent as it would be sent by a backend of that protocol, without a connection."""
+    module, _, function = BACKENDS[protocol].body.partition(":")
+    body: dict[str, Json] = getattr(import_module(module), function)(agent, None)
+    return body

@@ -19,6 +19,7 @@ from agentfn.backends.service import Advice, Service, segment
 from agentfn.backends.steps import items
 from agentfn.backends.steps.chain import ChainClient, is_chain
 from agentfn.backends.steps.dialect import Dialect, has_route
+from agentfn.backends.steps.members import agent_members
 from agentfn.backends.steps.turn import Plane, TurnClient
 from agentfn.errors import NegativeError
 from agentfn.model import AgentRef, RemoteAgent, RemoteConversation
@@ -88,8 +89,7 @@ class ResponsesBackend:
 
     def preview(self, agent: Agent, stamp: Stamp | None = None) -> dict[str, Json]:
         """Return what of the agent goes with each request."""
-        del stamp
-        return _members(agent)
+        return agent_members(agent, stamp)
 
     def create_agent(self, agent: Agent, stamp: Stamp) -> AgentRef:
         """Keep a version of the agent; numbers are not used again."""
@@ -101,7 +101,7 @@ class ResponsesBackend:
                 "guid": uuid.uuid4().hex,
                 "created_at": self._clock(),
                 "metadata": agent.metadata | stamp.metadata(),
-                "definition": _members(agent),
+                "definition": agent_members(agent),
             }
             shelf.put("number", agent.name, number)
             shelf.put("agent", f"{agent.name}:{number}", kept)
@@ -218,19 +218,6 @@ class ResponsesBackend:
     def close(self) -> None:
         """Close the connections."""
         self._channel.close()
-
-
-def _members(agent: Agent) -> dict[str, Json]:
-    """Return an agent as the members of a request; every function says whether it is strict (openai-agents.md §7)."""
-    from agentfn.definition.digest import wire_tools
-
-    members: dict[str, Json] = {"model": agent.model}
-    if agent.instructions is not None:
-        members["instructions"] = agent.instructions
-    tools = [{"strict": None, **tool} if tool.get("type") == "function" else tool for tool in wire_tools(agent)]
-    if tools:
-        members["tools"] = tools
-    return members | agent.settings
 
 
 def _remote(kept: dict[str, Any]) -> RemoteAgent:

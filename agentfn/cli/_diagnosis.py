@@ -7,7 +7,6 @@ import shutil
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
 from agentfn import __version__
 from agentfn.errors import AgentfnError, NotAuthorisedError
@@ -15,7 +14,9 @@ from agentfn.errors import AgentfnError, NotAuthorisedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agentfn.backends.protocol import Backend
     from agentfn.cli._context import AppContext
+    from agentfn.model import Json
 
 
 class Check(NamedTuple):
@@ -61,25 +62,39 @@ def _state(ctx: AppContext) -> Check:
 
 
 def _backend(ctx: AppContext) -> list[Check]:
-    """Check who we are and whether the service answers."""
-    settings = ctx.settings()
-    checks: list[Check] = []
-    if settings.backend_name == "foundry":
-        checks.append(_tried("token", lambda: _token(ctx)))
-        if checks[0].error is not None:
-            return checks
-    checks.append(_tried("service", lambda: _answers(ctx)))
+    """Check who we are, whether the service answers, and what it can do."""
+    opened: list[Backend] = []
+
+    def identity() -> Check:
+        backend = ctx.backend()
+        opened.append(backend)
+        return _identity(ctx, backend)
+
+    checks = [_tried("token", identity)]
+    if checks[0].error is not None or not opened:
+        return checks
+    features: dict[str, Json] = {}
+
+    def answers() -> Check:
+        features.update(opened[0].probe())
+        note = "the embedded service; no language model" if opened[0].name == "local" else "answers"
+        return Check("service", opened[0].endpoint, note)
+
+    checks.append(_tried("service", answers))
+    if features:
+        checks.append(Check("features", ", ".join(f"{name}: {value}" for name, value in features.items())))
     return checks
 
 
-def _token(ctx: AppContext) -> Check:
-    from agentfn.backends.credentials import foundry_credential, token_facts
-    from agentfn.network import is_loopback
+def _identity(ctx: AppContext, backend: Backend) -> Check:
+    """Say whom the token or key speaks for, and until when, as far as it says so itself."""
+    from agentfn.backends.credentials import token_facts
 
-    _, endpoint = ctx.place()
-    credential = foundry_credential(ctx.env, loopback=is_loopback(urlsplit(endpoint).hostname))
-    facts = token_facts(credential.token())
-    told = f"for {facts.who}" if facts.who else "present"
+    facts = token_facts(backend.credential.token())
+    origin = backend.credential.origin
+    told = f"for {facts.who}" if facts.who else "a key, which names nobody"
+    if backend.name == "local" or origin.startswith("none needed"):
+        told = "none"
     if facts.expires_at is not None:
         told += f", until {datetime.fromtimestamp(facts.expires_at, UTC):%Y-%m-%d %H:%M} UTC"
         if facts.expires_at < ctx.clock():
@@ -88,15 +103,8 @@ def _token(ctx: AppContext) -> Check:
                 code="bad_token",
                 hint="az login, or a fresh AGENT_TOKEN",
             )
-            return Check("token", told, credential.origin, error)
-    return Check("token", told, credential.origin)
-
-
-def _answers(ctx: AppContext) -> Check:
-    backend = ctx.backend()
-    backend.probe()
-    note = "the embedded service; no language model" if backend.name == "local" else "answers"
-    return Check("service", backend.endpoint, note)
+            return Check("token", told, origin, error)
+    return Check("token", told, origin)
 
 
 def _tool(ctx: AppContext, name: str) -> Check:

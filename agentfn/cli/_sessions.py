@@ -41,7 +41,7 @@ def load_file(ctx: AppContext, path: str) -> Agent:
     agent, findings = check_agent(
         Path(path),
         ctx.env,
-        backend=ctx.settings().backend.value,
+        protocol=ctx.settings().protocol_name,
         default_model=ctx.settings().model.value,
         advice=False,
     )

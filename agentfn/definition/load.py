@@ -40,14 +40,14 @@ def check_agent(
     path: Path,
     env: Mapping[str, str],
     *,
-    backend: str | None = None,
+    protocol: str | None = None,
     default_model: str | None = None,
     advice: bool = True,
 ) -> tuple[Agent | None, list[Finding]]:
     """Return the definition (None where it cannot be used) and all findings, by line.
 
-    `backend` adds that service's rules; `default_model` is used where the file names no model; `advice` adds warnings on
-    names and descriptions. Raises UsageError where the file cannot be opened.
+    `protocol` adds the rules of services that speak it; `default_model` is used where the file names no model; `advice`
+    adds warnings on names and descriptions. Raises UsageError where the file cannot be opened.
     """
     try:
         document = read_document(path)
@@ -59,10 +59,10 @@ def check_agent(
         from agentfn.definition.advice import advise
 
         advise(reader, agent)
-    if agent is not None and backend == "openai":
-        from agentfn.definition.services import check_openai
+    if agent is not None:
+        from agentfn.definition.services import check_service
 
-        check_openai(reader, agent)
+        check_service(reader, agent, protocol)
     findings = sorted(reader.findings, key=lambda finding: (finding.line, finding.column))
     return (None if any(f.severity == "error" for f in findings) else agent), findings
 

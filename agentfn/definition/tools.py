@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 #: foundry.md §8: 64 is safe on every service.
 FUNCTION_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
-#: foundry.md §8.
-MOST_TOOLS = 128
 
 _WIRE_EXTRA = ("defer_loading", "async", "output_schema", "allowed_callers")
 _OURS = ("handler", "ask", "idempotent", "verify", "returns")
@@ -57,8 +55,6 @@ def read_tools(reader: Reader, value: Mapping[str, Json]) -> Tools:
 
 
 def _check_many(reader: Reader, functions: list[FunctionTool]) -> None:
-    if len(functions) > MOST_TOOLS:
-        reader.error(("tools",), "limit", f"{len(functions)} functions, the limit is {MOST_TOOLS}")
     first: dict[str, FunctionTool] = {}
     for tool in functions:
         known = first.setdefault(tool.name, tool)

@@ -38,18 +38,18 @@ def validate(
         agent, findings = check_agent(
             Path(file),
             ctx.env,
-            backend=settings.backend.value,
+            protocol=settings.protocol_name,
             default_model=settings.model.value,
         )
         checked.append((file, agent, findings))
     found = any(finding.severity == "error" for _, _, findings in checked for finding in findings)
-    data = {"files": [_data(*entry) for entry in checked]}
+    data = {"files": [_data(settings.protocol_name, *entry) for entry in checked]}
     code = ExitCode.NEGATIVE if found else ExitCode.OK
     return CommandResult(data, code, render=lambda console: _show(console, data, checked, bodies=show))
 
 
-def _data(file: str, agent: Agent | None, findings: list[Finding]) -> dict[str, Json]:
-    from agentfn.backends.foundry_agents import version_body
+def _data(protocol: str, file: str, agent: Agent | None, findings: list[Finding]) -> dict[str, Json]:
+    from agentfn.backends import preview
 
     return {
         "file": file,
@@ -64,7 +64,7 @@ def _data(file: str, agent: Agent | None, findings: list[Finding]) -> dict[str, 
             }
             for finding in findings
         ],
-        "would_send": version_body(agent, None) if agent is not None else None,
+        "would_send": preview(protocol, agent) if agent is not None else None,
     }
 
 

@@ -102,7 +102,9 @@ class Asking:
         if not given and conversation is None and previous is None:
             raise ApiError(400, openai_error("Missing required parameter: 'input'.", param="input"))
         given = check_outputs(self._store, history, given)
-        thread = conversation or (f"after:{previous}" if previous else self._first_thread(agent, body.get("input"), given))
+        thread = conversation or (
+            f"after:{previous}" if previous else self._first_thread(agent, body.get("input"), given)
+        )
         kept = self._store.thread(thread)
         plain = self._agents is None
         asked = Asked(body, agent, conversation, previous, key, history, given, thread, kept or state, plain)

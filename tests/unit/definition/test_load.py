@@ -240,7 +240,7 @@ def test_advice_on_what_keeps_a_model_from_calling(check) -> None:
 def test_openai_demands_a_description_and_lacks_strict(check) -> None:
     _, told, warned = check(
         f"{HEAD}tools:\n  - {{name: get_it, strict: true, parameters: {{type: object, properties: {{}}, additionalProperties: false}}}}\n",
-        backend="openai",
+        protocol="openai",
     )
     assert "openai-description" in told[0]
     assert any("openai-strict" in warning for warning in warned)
