@@ -143,8 +143,10 @@ class Listener:
         self.opened: list[str] = []
         self.pieces: list[str] = []
         self.retries: list[str] = []
+        self.turns: list[str] = []
 
-    def turn_opened(self, turn: str) -> None: ...
+    def turn_opened(self, turn: str) -> None:
+        self.turns.append(turn)
 
     def noticed(self, told: str) -> None: ...
 

@@ -260,7 +260,7 @@ def test_a_passing_conflict_on_deletion_is_tried_again(server, backend, slept):
 def test_a_probe_tells_a_project_from_something_else(server, backend, answer, told):
     server.expect(("GET", "/agents", answer))
     if told is None:
-        assert backend.probe() == {"agents": True}
+        assert backend.probe() == {"agents": "yes", "conversations": "yes"}
         return
     with pytest.raises(ServiceError, match=told):
         backend.probe()
