@@ -18,7 +18,7 @@ import httpx
 
 from agentfn import __version__
 from agentfn.backends.retry import Patience, http_date
-from agentfn.backends.sse import events
+from agentfn.backends.sse import BrokenEventError, events
 from agentfn.errors import ServiceError, UsageError
 from agentfn.masking import Masker
 from agentfn.network import is_loopback
@@ -242,6 +242,8 @@ class Channel:
                 elif not response.is_stream_consumed:
                     for event in events(response.iter_bytes()):
                         yield event, reply.service_now
+        except BrokenEventError as exc:
+            raise UnknownFateError("an event of the stream was broken") from exc
         finally:
             response.close()
 

@@ -10,8 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
+class BrokenEventError(ValueError):
+    """An event of the stream is half an object: something that mattered may be missing."""
+
+
 def events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """Yield the JSON object of each event, and an empty one for a comment; ``[DONE]`` and what is no object are passed over.
+
+    Raises BrokenEventError for what begins as an object and is none.
 
     Lines end at CR, LF or both and nowhere else: U+2028 and U+0085 are text. A character may be split between chunks, so
     bytes are decoded a whole line at a time. An event that no blank line ends may be half of one, and is none.
@@ -62,6 +68,8 @@ def _event(text: str, name: str) -> dict[str, Any] | None:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
+        if text.lstrip().startswith("{"):
+            raise BrokenEventError(text[:80]) from None
         return None
     if not isinstance(value, dict):
         return None

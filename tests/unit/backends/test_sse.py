@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentfn.backends.sse import events
+from agentfn.backends.sse import BrokenEventError, events
 
 TEXT = "naïve ✅ \u2028 \x85 end"
 STREAM = (
@@ -44,7 +44,17 @@ def test_any_chunking_gives_the_same_events(size: int) -> None:
 
 @given(st.lists(st.binary(max_size=40)))
 def test_any_bytes_are_survived(chunks: list[bytes]) -> None:
-    assert all(isinstance(event, dict) for event in events(chunks))
+    try:
+        assert all(isinstance(event, dict) for event in events(chunks))
+    except BrokenEventError:
+        assert b"{" in b"".join(chunks)
+
+
+def test_half_an_object_is_told_and_not_passed_over() -> None:
+    found = events([b'data: {"type":"a"}\n\ndata: {"type":"b", "te\n\ndata: {"type":"c"}\n\n'])
+    assert next(found) == {"type": "a"}
+    with pytest.raises(BrokenEventError):
+        next(found)
 
 
 objects = st.dictionaries(
