@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentfn.backends import BackendOptions, open_backend
@@ -80,7 +81,7 @@ class Talk(NamedTuple):
 
     def say(self, message: str = "Weather in Oslo?", *, earlier_same: int = 0) -> Step:
         conversation = self.id if self.listener.opened else None
-        request = Start(self.agent, message, "turn_1", conversation, STAMP, earlier_same, self.stream)
+        request = Start(self.agent, message, f"turn_{uuid.uuid4().hex}", conversation, STAMP, earlier_same, self.stream)
         return self.backend.start(request, self.listener)
 
     def answer(self, step: Step, *outcomes: Outcome) -> Step:

@@ -12,6 +12,7 @@ from agentfn.emulator.sessions.events import item_event, tell
 from agentfn.emulator.sessions.fields import body_of, content_of, message_list, require_known
 from agentfn.emulator.sessions.ids import new_id
 from agentfn.emulator.sessions.live import LiveStream
+from agentfn.emulator.store import save_thread
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,6 +25,7 @@ Body = dict[str, Any]
 #: A whole result must be smaller, in bytes (openai-agents.md §6).
 LARGEST_RESULT = 4_194_304
 MOST_EVENTS = 16_384
+LONGEST_KEY = 256
 _PREFIX = "agent.session.input."
 _KINDS = {
     "tool_result": ("turn_id", "call_id", "success", "output", "error"),
@@ -69,12 +71,17 @@ class Inputs:
         for index, event in enumerate(events):
             _check(event, f"events[{index}]")
         row = rows.session_of(self._store, session)
+        key = _idempotency_key(request, session)
+        if key is not None and self._store.thread(key):
+            return Answer(status=202)  # what the same key brings a second time, with whatever body, is not taken again
         cut = self._foreseen_cut(row, events)
         try:
             # All or nothing; what the official service does is unknown (openai-agents.md §6).
             with self._store.writing() as db:
                 for event in events:
                     self._take(db, session, event)
+                if key is not None:
+                    save_thread(db, key, {"taken": True})
         finally:
             self._machine.advance(session)
             self._machine.ring()
@@ -157,6 +164,16 @@ class Inputs:
         asked = json.loads(row[2]) | {"status": "completed"}
         db.execute("UPDATE session_item SET data = ? WHERE position = ?", (json.dumps(asked), row[0]))
         tell(db, session, item_event("done", session, asked, row[1]))
+
+
+def _idempotency_key(request: Request, session: str) -> str | None:
+    """Return the name under which a request's key is kept; how long the service keeps one is not documented (§10)."""
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    if not 1 <= len(key) <= LONGEST_KEY:
+        raise invalid(f"Idempotency-Key must have 1 to {LONGEST_KEY} characters")
+    return f"key:{session}:{key}"
 
 
 def _check(event: Any, at: str) -> None:

@@ -151,6 +151,7 @@ class Sessions:
                 raise conflict("session must be durably idle or failed without required actions before deletion")
             for table in ("session_turn", "session_item", "session_call", "session_event"):
                 db.execute(f"DELETE FROM {table} WHERE session = ?", (identity,))
+            db.execute("DELETE FROM thread WHERE substr(key, 1, ?) = ?", (len(f"key:{identity}:"), f"key:{identity}:"))
             db.execute(
                 "UPDATE session SET deleted = 1, agent = '{}', metadata = '{}', settings = '{}', thread = '{}'"
                 " WHERE id = ?",
