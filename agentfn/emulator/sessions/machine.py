@@ -61,6 +61,16 @@ class Machine:
         """Return what the model would do next with these items; nothing is stored."""
         return decide(self._store, self._app.scenario, session.thread, lambda n: self._prompt(session, items, n))
 
+    def pin(self, db: sqlite3.Connection, session: rows.SessionRow, decision: Decision) -> None:
+        """Keep which scenario a session plays, inside a running transaction, so that a process without it goes on."""
+        if decision.scenario is None:
+            return
+        decision.remember(db)
+        digest = decision.scenario.digest
+        state = session.thread if session.thread.get("scenario") == digest else {}
+        state = {"used": {}, **state, "scenario": digest}
+        db.execute("UPDATE session SET thread = ? WHERE id = ?", (json.dumps(state), session.id))
+
     def refuse(self, decision: Decision, session: str | None) -> None:
         """Play the fault of a decision, if it is one: the step is used up, and nothing else happens."""
         reply = decision.reply
@@ -142,6 +152,7 @@ class Machine:
         decision = self.foresee(row, rows.items_of(self._store, session))
         reply = decision.reply
         if reply.delay and turn.due is None:
+            self.pin(db, row, decision)
             self._change(db, turn.id, due=self._store.now() + reply.delay)
             return False
         decision.remember(db)

@@ -92,6 +92,7 @@ class Sessions:
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (*row[:4], *map(json.dumps, row[4:])),
             )
+            self._machine.pin(db, row, decision)
             self._machine.begin(db, row.id, messages)
         shown = rows.show_session(self._store, row)
         if decision.reply.cut == "after":
