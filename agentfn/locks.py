@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -75,6 +76,12 @@ class FileLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def discard(self) -> None:
+        """Let go of the lock and remove its file, where whoever gets hold of it finds that there is nothing to do."""
+        with contextlib.suppress(OSError):  # where an open file cannot be removed, it stays
+            self.path.unlink()
+        self.release()
 
     def __enter__(self) -> Self:
         """Return the lock, held or not: `acquire` says whether it could be had."""

@@ -71,6 +71,7 @@ class FoundryBackend:
     """The client; see `agentfn.backends.protocol.Backend` for what each method promises."""
 
     names_turns = False
+    list_lag = 0.0
     #: Runs expire ten minutes after their creation, waiting included (foundry.md §8).
     seconds_to_answer: int | None = 600
     #: foundry.md §8: OpenAI's figure; Foundry documents none of its own.
@@ -158,6 +159,10 @@ class FoundryBackend:
         """Yield every conversation (a list that only Foundry has, foundry.md §3)."""
         for page in self._project.pages(CONVERSATIONS, "listing conversations"):
             yield from map(remote_conversation, page.entries)
+
+    def find_conversation(self, token: str) -> str | None:
+        """Return the conversation that carries the stamp."""
+        return next((c.id for c in self.conversations() if c.metadata.get("agentfn-id") == token), None)
 
     def delete_conversation(self, conversation: str) -> bool:
         """Delete a conversation."""

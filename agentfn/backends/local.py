@@ -44,7 +44,7 @@ def _openai(endpoint: str, transport: InProcess, options: BackendOptions) -> Bac
     from agentfn.backends.openai import BETA, OpenAIBackend
 
     channel = _channel("/v1", transport, options, BETA)
-    return OpenAIBackend(channel, name="local", endpoint=endpoint, clock=options.clock)
+    return OpenAIBackend(channel, name="local", endpoint=endpoint, clock=options.clock, list_lag=0.0)
 
 
 def _responses(endpoint: str, transport: InProcess, options: BackendOptions) -> Backend:

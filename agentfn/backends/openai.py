@@ -52,10 +52,14 @@ class OpenAIBackend:
     #: A whole result must stay below 4 MiB, its own members counted (openai-agents.md §6).
     output_limit = OutputLimit(4_194_304 - 4096, "bytes")
 
-    def __init__(self, channel: Channel, *, name: str, endpoint: str, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, channel: Channel, *, name: str, endpoint: str, clock: Callable[[], float], list_lag: float = 60.0
+    ) -> None:
         self.name = name
         self.endpoint = endpoint
         self.credential = channel.credential
+        #: New sessions and their metadata show late in lists; how late is a guess (openai-agents.md §1, §3).
+        self.list_lag = list_lag
         self._channel = channel
         self._service = Service(channel, endpoint, ADVICE)
         self._turns = SessionTurns(self._service, clock)
@@ -127,6 +131,10 @@ class OpenAIBackend:
         """Yield every session."""
         for page in self._service.pages(SESSIONS, "listing sessions"):
             yield from map(shapes.remote_conversation, page.entries)
+
+    def find_conversation(self, token: str) -> str | None:
+        """Return the session that carries the stamp."""
+        return self._turns.stamped(token)
 
     def delete_conversation(self, conversation: str) -> bool:
         """Delete a session; one that still runs or waits is cancelled first (openai-agents.md §3)."""

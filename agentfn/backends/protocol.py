@@ -120,6 +120,8 @@ class Backend(Protocol):
     #: Seconds from a step's creation within which its calls can be answered; None where the service has no limit.
     seconds_to_answer: int | None
     output_limit: OutputLimit
+    #: Seconds after which something new is surely in the service's lists.
+    list_lag: float
 
     def preview(self, agent: Agent, stamp: Stamp | None = None) -> dict[str, Json]:
         """Return the body that `create_agent` would send, and nothing else happens."""
@@ -144,6 +146,9 @@ class Backend(Protocol):
 
     def conversations(self) -> Iterator[RemoteConversation]:
         """Yield every conversation that the service lists, all pages."""
+
+    def find_conversation(self, token: str) -> str | None:
+        """Return the id of the conversation whose metadata carries this stamp; None where there is none to be found."""
 
     def delete_conversation(self, conversation: str) -> bool:
         """Delete a conversation; return False where it was already gone."""

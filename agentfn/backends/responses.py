@@ -60,6 +60,7 @@ class ResponsesBackend:
     """The client; see `agentfn.backends.protocol.Backend` for what each method promises."""
 
     names_turns = False
+    list_lag = 0.0
     #: Plain servers know no expiry.
     seconds_to_answer: int | None = None
     #: OpenAI's figure for a text (foundry.md §8).
@@ -146,6 +147,10 @@ class ResponsesBackend:
     def conversations(self) -> Iterator[RemoteConversation]:
         """Yield the chains kept here; a server's own conversations cannot be listed."""
         return self._chains.all()
+
+    def find_conversation(self, token: str) -> str | None:
+        """Return the chain that carries the stamp; a server's own conversation without a message is lost for good."""
+        return next((c.id for c in self.conversations() if c.metadata.get("agentfn-id") == token), None)
 
     def delete_conversation(self, conversation: str) -> bool:
         """Delete a conversation, or a chain with the responses that the server stored of it."""

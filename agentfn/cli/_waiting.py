@@ -48,6 +48,9 @@ def turn_to_answer(ctx: AppContext, conversation: str | None) -> tuple[Conversat
 
 def _turns(ctx: AppContext, conversation: str | None, *, offline: bool) -> list[tuple[Conversation, Turn]]:
     if conversation is None:
+        if not offline:
+            for warning in core.find_unopened(ctx.journal(), _opener(ctx)):
+                ctx.console.warn(warning)
         return core.open_turns(ctx.journal(), ctx.chosen_backend())
     known = known_conversation(ctx, conversation)
     if known is not None:

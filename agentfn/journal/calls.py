@@ -66,18 +66,21 @@ class Calls:
         self._key = (*conversation[:3], turn)
         self._turn = turn
 
-    def asked(self, step: Step, problems: dict[str, str], usage: Usage) -> None:
-        """Write down the calls of a step; what was sent before is thereby accepted."""
+    def asked(self, step: Step, problems: dict[str, str], usage: Usage, *, looked: bool = False) -> None:
+        """Write down the calls of a step; what was sent before is thereby accepted.
+
+        `looked` says that the step was read from the service later on, which may name it differently then: a call that
+        waits by what the service says has not been answered, whatever was sent.
+        """
         now = self._journal.clock()
         with self._journal.writing() as db:
             asked = [call.id for call in step.calls]
             db.execute(
                 "UPDATE call SET state = 'accepted' WHERE turn = ? AND state IN ('finished', 'sent')"
-                f" AND (asked_by <> ? OR id NOT IN ({', '.join('?' * len(asked))}))",
-                (self._turn, step.id, *asked),
+                f" AND (id NOT IN ({', '.join('?' * len(asked))}) OR (asked_by <> ? AND NOT ?))",
+                (self._turn, *asked, step.id, looked),
             )
             db.executemany(
-                # A service may name the asking step differently each time it is asked; the call stays the same.
                 "INSERT INTO call (backend, endpoint, conversation, turn, id, asked_by, position, function,"
                 " arguments, problem, state, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', ?)"
                 " ON CONFLICT (backend, endpoint, conversation, turn, id) DO UPDATE SET asked_by = excluded.asked_by"

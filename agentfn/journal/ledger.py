@@ -74,6 +74,17 @@ class Ledger:
                 (state, self._journal.clock(), token),
             )
 
+    def never_opened(self, token: str) -> None:
+        """Close the row of a conversation that was never opened, and the turn that was to begin in it."""
+        now = self._journal.clock()
+        with self._journal.writing() as db:
+            db.execute("UPDATE resource SET state = 'failed', ended_at = ? WHERE token = ?", (now, token))
+            db.execute(
+                "UPDATE turn SET state = 'failed', failure = 'its conversation was never opened', ended_at = ?"
+                " WHERE stamp = ? AND state IN ('intended', 'open')",
+                (now, token),
+            )
+
     def conversation_ended(self, row: Resource, state: str) -> None:
         """Close a conversation's row; its turns are over with it, so that nobody asks the service about them again."""
         now = self._journal.clock()
@@ -85,8 +96,9 @@ class Ledger:
             where = (*self._key, row.name)
             db.execute(
                 "UPDATE turn SET state = 'failed', failure = 'the conversation was removed', ended_at = ?"
-                " WHERE backend = ? AND endpoint = ? AND conversation = ? AND state IN ('intended', 'open')",
-                (now, *where),
+                " WHERE (stamp = ? OR (backend = ? AND endpoint = ? AND conversation = ?))"
+                " AND state IN ('intended', 'open')",
+                (now, row.token, *where),
             )
             db.execute(
                 "UPDATE call SET state = 'superseded' WHERE backend = ? AND endpoint = ? AND conversation = ?"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 #: Number N (counting from 1) brings a file at version N-1 to version N, in one transaction.
 #: 1: the first schema: resources, conversations, turns, calls.
+#: 2: a turn knows the conversation it is about to open, so that one whose opening was cut short is found again.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """
@@ -93,6 +94,15 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """
         CREATE INDEX unsettled_call ON call (backend, endpoint, conversation, turn)
         WHERE state NOT IN ('accepted', 'superseded', 'expired')
+        """,
+    ),
+    (
+        # JSON: the row of `conversation` to be, while it has no id
+        "ALTER TABLE turn ADD COLUMN opening TEXT",
+        # the ledger's token of that conversation, which its metadata carries
+        "ALTER TABLE turn ADD COLUMN stamp TEXT",
+        """
+        CREATE INDEX unopened_turn ON turn (at) WHERE conversation IS NULL AND state = 'intended'
         """,
     ),
 )

@@ -62,6 +62,14 @@ class Turn(NamedTuple):
         return self.asked_by is not None or self.state == "ended"
 
 
+class Unopened(NamedTuple):
+    """A turn without a conversation, the conversation to be, and the token that its metadata carries."""
+
+    turn: Turn
+    conversation: Conversation
+    token: str
+
+
 _TURN = "id, backend, endpoint, conversation, message, state, asked_by, asked_at, skew, answer, failure, usage, run, at"
 _CONVERSATION = "backend, endpoint, id, agent, version, definition, digest, functions, run, at"
 
@@ -100,9 +108,12 @@ class Turns:
                     (stamp.token, *key, conversation.digest, conversation.definition, stamp.run, now),
                 )
             db.execute(
-                "INSERT INTO turn (id, backend, endpoint, conversation, message, state, run, at)"
-                " VALUES (?, ?, ?, ?, ?, 'intended', ?, ?)",
-                (turn, *key, conversation.id or None, message, stamp.run if stamp else conversation.run, now),
+                "INSERT INTO turn (id, backend, endpoint, conversation, message, state, run, at, opening, stamp)"
+                " VALUES (?, ?, ?, ?, ?, 'intended', ?, ?, ?, ?)",
+                (
+                    *(turn, *key, conversation.id or None, message, stamp.run if stamp else conversation.run, now),
+                    *((None, None) if stamp is None else (json.dumps(conversation), stamp.token)),
+                ),
             )
 
     def opened(self, conversation: Conversation, turn: str, token: str) -> None:
@@ -114,7 +125,7 @@ class Turns:
                 f"INSERT OR REPLACE INTO conversation ({_CONVERSATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             )
-            db.execute("UPDATE turn SET conversation = ? WHERE id = ?", (conversation.id, turn))
+            db.execute("UPDATE turn SET conversation = ?, opening = NULL WHERE id = ?", (conversation.id, turn))
 
     def renamed(self, turn: str, name: str) -> None:
         """Write down the service's own id of a turn that has no calls yet."""
@@ -183,6 +194,18 @@ class Turns:
             f"SELECT {_TURN} FROM turn WHERE state IN {_OPEN} AND conversation IS NOT NULL ORDER BY at",
         )
         return [_turn(tuple(row)) for row in rows]
+
+    def unopened(self) -> list[Unopened]:
+        """Return the turns whose conversation may have been opened without our knowing, oldest first."""
+        rows = self._journal.connection.execute(
+            f"SELECT {_TURN}, opening, stamp FROM turn WHERE state = 'intended' AND conversation IS NULL ORDER BY at",
+        )
+        found = []
+        for row in rows:
+            *turn, opening, stamp = row
+            if opening is not None:  # else it was begun by a version that did not write it down
+                found.append(Unopened(_turn(tuple(turn)), Conversation(*json.loads(opening)), stamp))
+        return found
 
     def of(self, conversation: Conversation) -> list[Turn]:
         """Return the turns of a conversation, oldest first."""

@@ -122,11 +122,9 @@ class _Removal:
 
     def conversation(self, row: Resource) -> None:
         """Remove a conversation; 404 counts as gone. Where the reply was lost, its id is found by the stamp."""
-        found = row.name or next(
-            (c.id for c in self._backend.conversations() if c.metadata.get("agentfn-id") == row.token), None
-        )
+        found = row.name or self._backend.find_conversation(row.token)
         if found is None:
-            self._ledger.end(row.token, "failed")
+            self._ledger.never_opened(row.token)
             return
         existed = self._backend.delete_conversation(found)
         self._ledger.conversation_ended(row._replace(name=found), "deleted" if existed else "gone")

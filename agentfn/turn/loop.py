@@ -14,7 +14,7 @@ from agentfn.journal.turns import Turn, Turns
 from agentfn.model import Call, Outcome, Stamp, Step, Usage
 from agentfn.turn.settle import Settler
 from agentfn.turn.state import TurnResult, usage_report
-from agentfn.turn.waiting import look_again
+from agentfn.turn.waiting import look_again, opening_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -67,6 +67,7 @@ class TurnLoop:
         self._turns = Turns(session.journal)
         self._stamp: Stamp | None = None
         self._lock: FileLock | None = None
+        self._opening: FileLock | None = None
         self._usage = Usage()
         self._seen: Counter[str] = Counter()
         self._maybe_sent = False
@@ -86,6 +87,9 @@ class TurnLoop:
             self.turn = new_id("turn")
             new = not session.conversation.id
             self._stamp = Stamp(session.run, new_id("rsc")) if new else None
+            if new:
+                self._opening = opening_lock(session.journal, self.turn)
+                self._opening.acquire()
             self._turns.begin(session.conversation, self.turn, message, self._stamp)
             self._message = message
             if not session.backend.names_turns:
@@ -123,6 +127,13 @@ class TurnLoop:
         if self._stamp is not None:
             self._turns.opened(session.conversation, self.turn, self._stamp.token)
         self._claim()
+        self._end_opening()
+
+    def _end_opening(self) -> None:
+        if self._opening is not None:
+            # Whoever waits for it finds the turn opened, or over.
+            self._opening.discard()
+            self._opening = None
 
     def named(self, turn: str) -> None:
         """Use the service's own id of the turn in place of ours, from now on and everywhere."""
@@ -323,6 +334,7 @@ class TurnLoop:
             self._claim()
             yield
         finally:
+            self._end_opening()
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.errors import AgentfnError, NegativeError
 from agentfn.journal.calls import CallRow, Calls
+from agentfn.journal.ledger import Ledger
 from agentfn.journal.turns import Conversation, Turn, Turns
 from agentfn.model import AgentRef, Json, Usage
 from agentfn.turn.state import PUBLIC_STATE, arguments_value
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from agentfn.backends.protocol import Backend, Look
     from agentfn.journal.store import Journal
+    from agentfn.locks import FileLock
 
 #: Conversations that are asked about at the same time.
 PARALLEL = 8
@@ -75,6 +77,37 @@ def open_turns(journal: Journal, backend: str | None = None) -> list[tuple[Conve
     return found
 
 
+def find_unopened(journal: Journal, backend_of: Callable[[Conversation], Backend]) -> list[str]:
+    """Look for conversations whose opening was cut short, by their stamp; return a warning for each service in trouble.
+
+    One that is found gets its id, and its turn goes on like any other; one that was never opened is over. What another
+    process is just opening is left to it.
+    """
+    turns, warnings = Turns(journal), []
+    for unopened in turns.unopened():
+        lock = opening_lock(journal, unopened.turn.id)
+        if not lock.acquire(0):
+            continue
+        try:
+            backend = backend_of(unopened.conversation)
+            found = backend.find_conversation(unopened.token)
+            if found is not None:
+                known = unopened.conversation._replace(id=found, at=journal.clock())
+                turns.opened(known, unopened.turn.id, unopened.token)
+            elif journal.clock() - unopened.turn.at >= backend.list_lag:
+                Ledger(journal, backend.name, backend.endpoint).never_opened(unopened.token)
+        except AgentfnError as exc:
+            warnings.append(f"{unopened.conversation.backend} {unopened.conversation.endpoint}: {exc.message}")
+        finally:
+            lock.release()
+    return warnings
+
+
+def opening_lock(journal: Journal, turn: str) -> FileLock:
+    """Return the lock that is held while a turn opens its conversation."""
+    return journal.lock(f"opening\n{turn}")
+
+
 def waiting_calls(
     journal: Journal,
     turns: Sequence[tuple[Conversation, Turn]],
@@ -126,7 +159,7 @@ def sync(journal: Journal, conversation: Conversation, turn: Turn, look: Look) -
     elif not look.arrived:
         turns.failed(turn.id, "the message never arrived")
     elif look.step is not None and look.waiting:
-        calls.asked(look.step._replace(calls=look.waiting), {}, turn.usage)
+        calls.asked(look.step._replace(calls=look.waiting), {}, turn.usage, looked=True)
     elif look.step is not None and (look.step.answer is not None or look.step.failure is not None):
         turns.ended(turn.id, look.step, turn.usage)
     return next((t for t in turns.of(conversation) if t.id == turn.id), turn)

@@ -160,7 +160,7 @@ def test_the_same_request_goes_out(backend: Any, tmp_path: Path, name: str) -> N
 
 
 def test_a_lost_session_is_looked_for_with_the_filter_as_the_sdk_writes_it(backend: Any) -> None:
-    backend._turns._stamped("x y")
+    backend.find_conversation("x y")
     theirs = dict(parse_qsl(SDK["list_by_metadata"]["query"]))
     ours = dict(parse_qsl(Recorder.requests[0]["query"]))
     assert theirs["metadata[purpose]"] == ours["metadata[agentfn-id]"] == "x y"

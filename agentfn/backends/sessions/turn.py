@@ -160,12 +160,12 @@ class SessionTurns:
             while found is None and looks < LOOKS_FOR_SESSION:
                 # Wait before looking: the service may still be at it, and its list lags behind.
                 patience.wait(lost.reason, lost.headers, self._lost(lost.told))
-                found, looks = self._stamped(request.stamp.token), looks + 1
+                found, looks = self.stamped(request.stamp.token), looks + 1
             if found is not None:
                 listener.conversation_opened(found)
                 return found
 
-    def _stamped(self, token: str) -> str | None:
+    def stamped(self, token: str) -> str | None:
         """Return the session that carries the stamp; new ones come first, so one page is enough."""
         wanted = f"{quote('metadata[agentfn-id]', safe='')}={segment(token)}"
         pages = self._service.pages(SESSIONS, "looking for the new session", order="desc", filters=(wanted,))
