@@ -59,11 +59,12 @@ class AgentfnError(Exception):
     """Something a user can understand and act on.
 
     `message` says what is wrong and where; `hint` is the next thing to do, a command where there is one; `location`
-    is ``file:line:column`` or None.
+    is ``file:line:column`` or None. `data` is what a command has found all the same, for its document.
     """
 
     exit_code: ExitCode = ExitCode.NEGATIVE
     default_code = "failed"
+    data: dict[str, object] | None = None
 
     def __init__(
         self,

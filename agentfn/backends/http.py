@@ -93,7 +93,7 @@ class UnknownFateError(Exception):
         """Return the reason with what the service says of it."""
         if self.reply is None:
             return self.reason
-        message = self.reply.error().get("message")
+        message = self.reply.error().get("message") or _title(self.reply.text)
         request = f" [request {self.reply.request_id}]" if self.reply.request_id else ""
         return self.reason + (f": {message}" if message else "") + request
 
@@ -307,6 +307,12 @@ class Channel:
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
+
+
+def _title(text: str) -> str:
+    """Return the title of a web page that came in place of an error."""
+    _, _, rest = text.partition("<title>")
+    return rest.partition("</title>")[0].strip()[:80] if rest else ""
 
 
 def _detail(detail: Any) -> str:

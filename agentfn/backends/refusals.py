@@ -42,7 +42,7 @@ def translated(
         if found is not None:
             return found
     return ServiceError(
-        told,
+        told if code else f"{told} (HTTP {reply.status})",
         code=code or f"http_{reply.status}",
         hint=None if reply.error() else advice.endpoint,
         status=reply.status,

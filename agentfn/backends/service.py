@@ -84,6 +84,13 @@ class Service:
 
         return translated(reply, self.endpoint, doing, self.advice, sent=sent, asked_at=asked_at)
 
+    def unreadable(self, reply: Reply) -> ServiceError:
+        """Return the error for an answer that came whole and is none: whoever answered is not the service."""
+        kind = reply.headers.get("content-type") or "nothing"
+        begin = " ".join(reply.text.split())[:80]
+        told = f"{self.endpoint} answered {reply.status} with {kind} in place of JSON" + (f": {begin}" if begin else "")
+        return ServiceError(told, code="bad_answer", hint=self.advice.endpoint)
+
     def delete(self, path: str, what: str) -> bool:
         """Delete something; return False where it was already gone."""
         patience = self.channel.patience()

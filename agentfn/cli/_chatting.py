@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.cli import _sessions
-from agentfn.errors import NegativeError
+from agentfn.errors import NegativeError, PendingError
 from agentfn.journal.calls import Calls
 from agentfn.journal.ledger import Ledger
 from agentfn.journal.turns import Turns
 from agentfn.lifecycle.ensure import ensure_usable, new_run
 from agentfn.turn.loop import TurnLoop
 from agentfn.turn.session import functions_digest
+from agentfn.turn.state import call_report
 
 if TYPE_CHECKING:
     from agentfn.cli._context import AppContext
@@ -53,7 +54,7 @@ class Chat:
         self._options = options
         self._counted_on_ledger = False
         known = _sessions.known_conversation(ctx, options.conversation) if options.conversation else None
-        place = (known.backend, known.endpoint) if known else ctx.place()
+        self.place = place = (known.backend, known.endpoint) if known else ctx.place()
         self.ledger = Ledger(ctx.journal(), *place)
         by_file = _sessions.is_file_name(options.target)
         target = (
@@ -81,6 +82,9 @@ class Chat:
         """Run one turn."""
         try:
             return TurnLoop(self.session).start(message)
+        except PendingError as exc:
+            exc.data = self._standing()
+            raise
         except NegativeError as exc:
             if exc.code != "agent_not_found" or not self._counted_on_ledger:
                 raise
@@ -94,6 +98,21 @@ class Chat:
             Turns(session.journal).repin(session.conversation, ref, digest, functions_digest(self.agent))
         session.conversation = session.conversation._replace(agent=ref.name, version=ref.version)
         return TurnLoop(session).start(message)
+
+    def _standing(self) -> dict[str, object]:
+        """Return the `data` of a chat that is not gone on with: the turn that waits, and its calls."""
+        conversation = self.session.conversation
+        turns = Turns(self._ctx.journal()).of(conversation)
+        return {
+            "agent": str(conversation.ref),
+            "conversation": conversation.id,
+            "turn": turns[-1].id if turns else None,
+            "answer": None,
+            "calls": [call_report(row) for row in self.calls()],
+            "usage": None,
+            "created": [],
+            "run": self.run,
+        }
 
     def calls(self) -> list[CallRow]:
         """Return the calls of the latest turn, also where it broke off."""

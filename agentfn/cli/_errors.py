@@ -71,7 +71,7 @@ def _root() -> None:
 def _report(exc: AgentfnError, argv: Sequence[str]) -> int:
     console = Console()
     if _wants_json(argv):
-        console.out(_masked(envelope(_command(argv), None, exc.exit_code, error_entries(exc))))
+        console.out(_masked(envelope(_command(argv), exc.data, exc.exit_code, error_entries(exc))))
     else:
         console.error(exc, mask=_masked)
     return exc.exit_code

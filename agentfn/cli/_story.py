@@ -50,6 +50,10 @@ class Story:
         self._console.say(f"✗ {_name(event)} was not run: {visible(str(event.data['reason']), multiline=False)}")
 
     def _request_retried(self, event: Event) -> None:
+        if self.streamed:
+            # What was shown of an answer that broke off is void; the next one is shown from its start.
+            self._console.out("")
+            self.streamed = False
         self._console.say(f"… {event.data['reason']}; trying again in {event.data['seconds']} s")
 
     def _warning(self, event: Event) -> None:

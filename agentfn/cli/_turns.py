@@ -47,6 +47,14 @@ def turn_data(result: TurnResult, run: str, created: Iterable[Resource]) -> dict
     }
 
 
+def place_flags(backend: str, endpoint: str) -> str:
+    """Return the flags that mean this place, for a command that a person is to type; none for the default one."""
+    if backend != "local":
+        return f" --backend {backend} --endpoint {endpoint}"
+    face = endpoint.removeprefix("local/")
+    return "" if face == "foundry" else f" --protocol {face}"
+
+
 def events_to_stdout(ctx: AppContext) -> Emit:
     """Return a listener that prints each event as one JSON line, at once."""
 
@@ -92,9 +100,13 @@ def show_end(console: Console, result: TurnResult, *, streamed: bool) -> None:
         return
     conversation = result.conversation.id
     for row in result.waiting:
-        console.say(f"waits: {visible(row.function, multiline=False)} [{row.id}] of {conversation}")
+        state = "in doubt" if row.state == "started" else "waits"
+        console.say(f"{state}: {visible(row.function, multiline=False)} [{row.id}] of {conversation}")
         if row.problem:
             console.say(f"  {visible(row.problem)}")
+        if row.state == "started":
+            console.say("  it was started and left no outcome; check whether it ran, then give its outcome,")
+            console.say(f"  or run it again: agentfn respond {conversation} --call {row.id} --rerun")
     if len(result.waiting) == 1:
         console.say(f"answer it: agentfn respond {conversation} --call {result.waiting[0].id} --output TEXT")
     elif result.waiting:

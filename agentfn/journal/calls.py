@@ -83,16 +83,21 @@ class Calls:
             db.executemany(
                 "INSERT INTO call (backend, endpoint, conversation, turn, id, asked_by, position, function,"
                 " arguments, problem, state, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', ?)"
-                " ON CONFLICT (backend, endpoint, conversation, turn, id) DO UPDATE SET asked_by = excluded.asked_by"
-                " WHERE state NOT IN ('accepted', 'superseded', 'expired')",
+                " ON CONFLICT (backend, endpoint, conversation, turn, id) DO NOTHING",
                 [
                     (*self._key, c.id, step.id, position, c.function, c.arguments, problems.get(c.id), now)
                     for position, c in enumerate(step.calls)
                 ],
             )
             db.execute(
-                "UPDATE turn SET state = 'open', asked_by = ?, asked_at = ?, skew = ?, usage = ? WHERE id = ?",
-                (step.id, step.created_at, step.service_now - now, json.dumps(usage), self._turn),
+                "UPDATE turn SET state = 'open', usage = ?,"
+                " asked_by = CASE WHEN ? AND asked_by IS NOT NULL THEN asked_by ELSE ? END,"
+                " asked_at = CASE WHEN ? AND asked_at IS NOT NULL THEN asked_at ELSE ? END,"
+                " skew = ? WHERE id = ?",
+                (
+                    *(json.dumps(usage), looked, step.id, looked, step.created_at),
+                    *(step.service_now - now, self._turn),
+                ),
             )
 
     def started(self, ids: Sequence[str]) -> None:

@@ -125,6 +125,13 @@ class Ledger:
         )
         return [Resource(*row) for row in rows]
 
+    def knows(self, kind: str | None, name: str) -> bool:
+        """Tell whether anything of that name was ever created here; `kind` None asks for a run."""
+        where = "run = ?" if kind is None else "kind = ? AND (name = ? OR name || ':' || version = ?)"
+        values = (name,) if kind is None else (kind, name, name)
+        sql = f"SELECT 1 FROM resource WHERE backend = ? AND endpoint = ? AND {where} LIMIT 1"
+        return self._journal.connection.execute(sql, (*self._key, *values)).fetchone() is not None
+
     def agent_with_digest(self, name: str, digest: str) -> Resource | None:
         """Return the newest own version of that name made from exactly this definition, or None."""
         rows = [r for r in self.live("agent") if r.state == "created" and r.name == name]

@@ -22,16 +22,22 @@ def pick_call(rows: Sequence[CallRow], call: str | None) -> CallRow:
 
     Raises UsageError where several wait and none is named, NegativeError where it is not there.
     """
+    open_rows = [row for row in rows if is_open(row)]
     if call is not None:
         row = next((row for row in rows if row.id == call), None)
         if row is None:
             raise NegativeError(
-                f"no call {call} waits; waiting: {_names(rows) or 'none'}",
+                f"no call {call} waits; waiting: {_names(open_rows) or 'none'}",
                 code="call_not_found",
                 hint="agentfn pending",
             )
+        if not is_open(row):
+            raise NegativeError(
+                f"call {call} ({row.function}) has its outcome already, and keeps it",
+                code="call_answered",
+                hint="agentfn respond, without an output, sends what is there",
+            )
         return row
-    open_rows = [row for row in rows if row.outcome is None or row.problem is not None] or list(rows)
     if not open_rows:
         raise NegativeError("no call waits for an output", code="call_not_found", hint="agentfn pending")
     if len(open_rows) > 1:
@@ -41,6 +47,11 @@ def pick_call(rows: Sequence[CallRow], call: str | None) -> CallRow:
             hint=f"name one: --call {open_rows[0].id}",
         )
     return open_rows[0]
+
+
+def is_open(row: CallRow) -> bool:
+    """Tell whether a call can be given an outcome: it has none, or one that the service would refuse."""
+    return row.outcome is None or row.problem is not None
 
 
 def abandoned(rows: Sequence[CallRow]) -> dict[str, Outcome]:
@@ -91,6 +102,7 @@ def read_outputs(path: Path, rows: Sequence[CallRow]) -> dict[str, Outcome]:
 
 
 def _row(key: str, rows: Sequence[CallRow]) -> CallRow:
+    rows = [row for row in rows if is_open(row)]
     by_id = next((row for row in rows if row.id == key), None)
     if by_id is not None:
         return by_id

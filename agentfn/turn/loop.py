@@ -19,6 +19,7 @@ from agentfn.turn.waiting import look_again, opening_lock
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from agentfn.journal.calls import CallRow
     from agentfn.locks import FileLock
     from agentfn.turn.session import Session
 
@@ -47,10 +48,10 @@ class _Listener:
         self._loop.session.tell("text.delta", turn=self._loop.turn, text=delta)
 
     def noticed(self, told: str) -> None:
-        self._loop.session.tell("notice", turn=self._loop.turn, message=told)
+        self._loop.session.tell("notice", message=told)
 
     def retrying(self, reason: str, seconds: float) -> None:
-        self._loop.session.tell("request.retried", turn=self._loop.turn, reason=reason, seconds=round(seconds, 3))
+        self._loop.retrying(reason, seconds)
 
 
 def new_id(prefix: str) -> str:
@@ -73,6 +74,8 @@ class TurnLoop:
         self._maybe_sent = False
         self._message = ""
         self._announced: set[str] = set()
+        self._known: set[str] = set()
+        self._is_unnamed = False
         self._under_way: list[str] = []
 
     def start(self, message: str) -> TurnResult:
@@ -92,7 +95,8 @@ class TurnLoop:
                 self._opening.acquire()
             self._turns.begin(session.conversation, self.turn, message, self._stamp)
             self._message = message
-            if not session.backend.names_turns:
+            self._is_unnamed = session.backend.names_turns
+            if not self._is_unnamed:
                 self._tell_start()
             request = Start(
                 agent=session.conversation.ref,
@@ -139,7 +143,7 @@ class TurnLoop:
         """Use the service's own id of the turn in place of ours, from now on and everywhere."""
         if turn != self.turn:
             self._turns.renamed(self.turn, turn)
-            self.turn = turn
+            self.turn, self._is_unnamed = turn, False
             self._tell_start()
 
     def _tell_start(self) -> None:
@@ -157,7 +161,7 @@ class TurnLoop:
         for turn in earlier:
             rows = Calls(session.journal, session.conversation, turn.id).unsettled() if turn.state == "open" else []
             if rows:
-                raise waiting_error(session, [row.call for row in rows])
+                raise waiting_error(session, rows)
         return earlier
 
     def _standing(self, turn: Turn) -> Step:
@@ -247,6 +251,18 @@ class TurnLoop:
                     hint="start a new conversation: agentfn chat AGENT",
                 )
 
+    def retrying(self, reason: str, seconds: float) -> None:
+        """Tell that a request goes out again; calls that only the lost answer asked for are void until asked for again.
+
+        Where the service holds the turn open, its calls outlive a stream.
+        """
+        void: list[str] = []
+        if not self.session.backend.names_turns:
+            void, self._announced = sorted(self._announced - self._known), self._announced & self._known
+        where = {} if self._is_unnamed else {"turn": self.turn}
+        more = {"void": void} if void else {}
+        self.session.tell("request.retried", **where, reason=reason, seconds=round(seconds, 3), **more)
+
     def announce(self, call: Call) -> None:
         """Tell of a call, once: as it is asked for where that streams, else when its step has come."""
         if call.id in self._announced:
@@ -258,6 +274,7 @@ class TurnLoop:
         )
 
     def _announce(self, step: Step) -> None:
+        self._known |= {call.id for call in step.calls}
         for call in step.calls:
             self.announce(call)
             if len(call.id) > LONGEST_CALL_ID:
@@ -352,12 +369,23 @@ class TurnLoop:
         self._lock = lock
 
 
-def waiting_error(session: Session, calls: list[Call]) -> PendingError:
-    """Return the refusal to send a message while calls wait for their outputs."""
-    names = ", ".join(f"{call.id} {call.function}" for call in calls)
-    count = "1 call is" if len(calls) == 1 else f"{len(calls)} calls are"
+def waiting_error(session: Session, rows: list[CallRow]) -> PendingError:
+    """Return the refusal to send a message while calls wait for their outputs, or outputs for being sent."""
+    where = session.conversation.id
+    open_rows = [row for row in rows if row.outcome is None or row.problem is not None]
+    if not open_rows:
+        return PendingError(
+            f"outputs of {where} are not sent yet: {_names(rows)}; the message was not sent",
+            code="call_waits",
+            hint=f"send them first: agentfn respond {where}",
+        )
+    count = "1 call is" if len(open_rows) == 1 else f"{len(open_rows)} calls are"
     return PendingError(
-        f"{count} still pending in {session.conversation.id}: {names}; nothing was sent",
+        f"{count} still pending in {where}: {_names(open_rows)}; nothing was sent",
         code="call_waits",
-        hint=f"answer first: agentfn respond {session.conversation.id} --call {calls[0].id} --output TEXT",
+        hint=f"answer first: agentfn respond {where} --call {open_rows[0].id} --output TEXT",
     )
+
+
+def _names(rows: list[CallRow]) -> str:
+    return ", ".join(f"{row.id} {row.function}" for row in rows)

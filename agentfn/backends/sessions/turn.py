@@ -413,7 +413,7 @@ class SessionTurns:
         return ServiceError(
             f"{self._service.endpoint} failed or did not answer ({reason}), and went on doing so",
             code="unknown_fate",
-            hint="what was computed is kept; go on later with agentfn respond",
+            hint="agentfn pending looks what became of it; what was computed is kept, and agentfn respond goes on",
         )
 
 

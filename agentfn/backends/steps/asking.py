@@ -101,7 +101,9 @@ class Asker:
         if not body.get("stream"):
             reply = channel.attempt("POST", self._path, body=body)
             if not isinstance(reply.body, dict):
-                raise UnknownFateError("the answer was no JSON object")
+                if asking.recover is None:
+                    raise self._service.unreadable(reply)
+                raise UnknownFateError("the answer was no JSON object", reply)
             asking.take(reply.body)
             return self._step(reply.body, reply.service_now)
         from agentfn.backends.steps.stream import collect
@@ -153,7 +155,7 @@ class Asker:
         return ServiceError(
             f"{self._service.endpoint} failed or did not answer ({reason}), and went on doing so",
             code="unknown_fate",
-            hint="what was computed is kept; go on later with agentfn respond",
+            hint="agentfn pending looks what became of it; what was computed is kept, and agentfn respond goes on",
         )
 
 

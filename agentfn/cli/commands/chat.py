@@ -10,7 +10,7 @@ import typer
 from agentfn.cli import _options as opt
 from agentfn.cli._context import AppContext
 from agentfn.cli._output import CommandResult
-from agentfn.cli._turns import events_to_stdout, finish, repl, turn_data
+from agentfn.cli._turns import events_to_stdout, finish, place_flags, repl, turn_data
 from agentfn.errors import UsageError
 from agentfn.utf8 import decode, require_text
 
@@ -84,9 +84,12 @@ def _close(ctx: AppContext, chat: Chat, *, rm: bool, waits: bool) -> str | None:
     if not chat.created():
         return None
     labels = ", ".join(row.label for row in chat.created())
+    command = f"agentfn cleanup --run {chat.run}{place_flags(*chat.place)}"
     if rm and not waits:
         for item in chat.remove().left:
-            ctx.console.warn(f"not removed: {item.resource.label}: {item.why}; agentfn cleanup --run {chat.run}")
+            ctx.console.warn(
+                f"not removed: {item.resource.label}: {item.why}; agentfn cleanup --run {chat.run}{place_flags(*chat.place)}"
+            )
         return None
     why = " (calls wait there)" if rm else ""
-    return f"kept{why}: {labels}; to remove it: agentfn cleanup --run {chat.run}"
+    return f"kept{why}: {labels}; to remove it: {command}"

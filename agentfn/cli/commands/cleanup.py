@@ -41,6 +41,7 @@ def cleanup(
     place = ctx.place()
     ledger = Ledger(ctx.journal(), *place)
     _require_selector(selection, ledger)
+    _require_known(selection, ledger, place)
     rows = chosen(ledger, selection)
     if dry_run:
         data = {"deleted": [], "left": [], "would_delete": [_data(row) for row in rows]}
@@ -60,6 +61,20 @@ def _require_selector(selection: Selection, ledger: Ledger) -> None:
         code="no_selector",
         hint="--agent NAME, --conversation ID, --run ID, --older-than 1d or --all",
     )
+
+
+def _require_known(selection: Selection, ledger: Ledger, place: tuple[str, str]) -> None:
+    """Refuse a name that nothing here was ever called: a slip, or another service's."""
+    named: list[tuple[str, str | None, str]] = [("agent", "agent", name) for name in selection.agents]
+    named += [("conversation", "conversation", name) for name in selection.conversations]
+    named += [("run", None, selection.run)] if selection.run is not None else []
+    for what, kind, name in named:
+        if not ledger.knows(kind, name):
+            raise NegativeError(
+                f"agentfn made no {what} {name} on {place[0]} ({place[1]}); nothing was removed",
+                code=f"{what}_not_found",
+                hint="agentfn list shows what is owned; --backend, --endpoint or --protocol choose another place",
+            )
 
 
 def _require_consent(ctx: AppContext, rows: list[Resource]) -> None:
