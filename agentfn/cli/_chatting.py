@@ -40,6 +40,7 @@ class ChatOptions(NamedTuple):
     run_handlers: bool = True
     wait: float = 10.0
     stream: bool = False
+    approve: str | None = None
 
 
 class Chat:
@@ -75,7 +76,7 @@ class Chat:
         options = self._options
         ref = self._ref or self._ensure(own=options.own)
         begun = self._conversation(options.conversation, self._known, ref)
-        how = _sessions.How(self.run, options.run_handlers, options.wait, options.stream)
+        how = _sessions.How(self.run, options.run_handlers, options.wait, options.stream, approve=options.approve)
         self.session = _sessions.session(self._ctx, self.backend, begun, self.agent, self._handlers, emit, how)
 
     def say(self, message: str) -> TurnResult:

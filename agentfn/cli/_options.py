@@ -27,6 +27,10 @@ Scenario = Annotated[
     typer.Option("--scenario", help="A file: what the embedded service's stand-in model does."),
 ]
 Wait = Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for another process's turn.")]
+Approve = Annotated[
+    str | None,
+    typer.Option("--approve", help="A file: which calls may run where nobody is there to ask."),
+]
 
 _COMMON = {
     "backend": (Backend, None),

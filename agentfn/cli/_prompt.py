@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentfn.model import Call, Outcome
+from agentfn.turn.approvals import Verdict
 from agentfn.visible import visible
 
 if TYPE_CHECKING:
@@ -29,16 +30,23 @@ class Terminal:
             return None
         return Outcome(error=line[1:].strip() or "failed") if line.startswith("!") else Outcome(output=line)
 
-    def approve(self, call: Call) -> bool | str | None:
-        """Ask whether a call may run: y, n with a reason, or nothing to leave it pending."""
-        self._console.say(f"\n{visible(call.function, multiline=False)} [{call.id}] wants to run with:")
-        self._console.say(f"  {visible(call.arguments)}")
-        line = (self._console.ask("run it? (y / n reason / empty: leave it pending): ") or "").strip()
+    def approve(self, call: Call, runs: str, problem: str | None) -> Verdict | None:
+        """Ask whether a call may run: y, n with a reason, e to change its arguments, or nothing to leave it pending."""
+        say = self._console.say
+        if problem is not None:
+            say(f"  these arguments are wrong: {visible(problem)}")
+        say(f"\n{visible(call.function, multiline=False)} [{call.id}] wants to run")
+        say(f"  {visible(runs, multiline=False)}")
+        say(f"  with {visible(call.arguments)}")
+        line = (self._console.ask("run it? (y / n reason / e: edit / empty: leave it pending): ") or "").strip()
         if line.lower() in {"y", "yes"}:
-            return True
+            return Verdict(allowed=True, by="terminal")
+        if line.lower() in {"e", "edit"}:
+            edited = self._console.ask("arguments as JSON (empty: leave it pending): ")
+            return Verdict(allowed=True, by="terminal", arguments=edited) if edited else None
         if line.lower().startswith("n"):
             _, _, reason = line.partition(" ")
-            return reason.strip() or "no reason given"
+            return Verdict(allowed=False, by="terminal", reason=reason.strip() or "no reason given")
         return None
 
 

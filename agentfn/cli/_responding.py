@@ -38,6 +38,7 @@ class Answers(NamedTuple):
     script: Path | None = None
     run: bool = False
     wait: float = 10.0
+    approve: str | None = None
     only_stored: bool = False
     rerun: str | None = None
 
@@ -65,6 +66,7 @@ def respond_to(ctx: AppContext, named: str | None, answers: Answers) -> CommandR
         run_handlers=answers.run or answers.script is not None,
         wait=answers.wait,
         stream=ctx.console.answers_on_terminal,
+        approve=answers.approve,
         ask=not (given or answers.run or answers.script),
         unfit=_sessions.unfit_functions(ctx, agent, conversation),
     )

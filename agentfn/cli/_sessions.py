@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.errors import AgentfnError, Finding, InvalidFileError, NegativeError, UsageError
 from agentfn.journal.turns import Conversation, Turns
+from agentfn.turn.approvals import Rules, read_rules
 from agentfn.turn.session import Answerer, Nobody, Policy, Session, functions_digest
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from agentfn.definition.agent import Agent, FunctionTool
     from agentfn.emulator.models.scenario import Scenario
     from agentfn.handlers.protocol import Handler
+    from agentfn.handlers.verify import Verifier
     from agentfn.journal.ledger import Ledger
     from agentfn.model import AgentRef
     from agentfn.turn.events import Emit
@@ -145,6 +147,24 @@ def _cannot_start(agent: Agent, tool: FunctionTool, problem: str) -> AgentfnErro
     return InvalidFileError([place], hint="correct it, or answer by hand: --no-run")
 
 
+def _verifiers(ctx: AppContext, agent: Agent, how: How) -> dict[str, Verifier]:
+    """Return what tells of calls in doubt whether they ran."""
+    if not any(tool.verify for tool in agent.functions):
+        return {}
+    from agentfn.handlers.verify import build_verifiers
+
+    found = build_verifiers(agent.functions, agent.base, env=ctx.env, masker=ctx.masker())
+    return {name: verifier for name, verifier in found.items() if name not in how.unfit}
+
+
+def _rules(path: str | None) -> Rules:
+    if path is None:
+        return Rules()
+    if not Path(path).is_file():
+        raise UsageError(f"there is no file {path}")
+    return read_rules(Path(path))
+
+
 def unfit_functions(ctx: AppContext, agent: Agent | None, conversation: Conversation) -> frozenset[str]:
     """Return the functions that changed in the file since the conversation began, and say so."""
     if agent is None:
@@ -205,7 +225,8 @@ def new_conversation(
 class How(NamedTuple):
     """How a session runs: for which run of a command, with handlers or without, asking a person where one is there.
 
-    `unfit` are functions whose definition changed since the conversation began.
+    `approve` is a file that decides where nobody is there to ask; `unfit` are functions whose definition changed since the
+    conversation began.
     """
 
     run: str
@@ -213,6 +234,7 @@ class How(NamedTuple):
     wait: float = 10.0
     stream: bool = False
     ask: bool = True
+    approve: str | None = None
     unfit: frozenset[str] = frozenset()
 
 
@@ -240,6 +262,8 @@ def session(
         run=how.run,
         emit=emit,
         handlers={name: handler for name, handler in handlers.items() if name not in how.unfit},
+        verifiers=_verifiers(ctx, agent, how) if agent is not None and how.run_handlers else {},
+        rules=_rules(how.approve),
         unfit=how.unfit,
         answerer=answerer,
         policy=Policy(run=how.run_handlers, tell_problems=not person),

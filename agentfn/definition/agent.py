@@ -41,7 +41,8 @@ class FunctionTool(NamedTuple):
     handler: HandlerSpec = HandlerSpec(kind="manual")
     ask: Json = "never"  # "never" | "always" | {"unless": schema}
     idempotent: bool = False
-    verify: Json = None
+    verify: HandlerSpec | None = None  # tells after a crash whether a call ran; of the kind exec
+    refuse_secrets: bool = False
     returns: dict[str, Json] | None = None
     line: int = 0
     column: int = 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FUNCTION_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
 
 _WIRE_EXTRA = ("defer_loading", "async", "output_schema", "allowed_callers")
-_OURS = ("handler", "ask", "idempotent", "verify", "returns")
+_OURS = ("handler", "ask", "idempotent", "verify", "returns", "secrets")
 _KEYS = ("type", "name", "description", "parameters", "strict", *_WIRE_EXTRA, *_OURS)
 
 Tools = tuple[tuple[FunctionTool, ...], tuple[dict[str, Json], ...], tuple[str | int, ...]]
@@ -98,7 +98,8 @@ def _function(reader: Reader, tool: Mapping[str, Json], path: Path) -> FunctionT
         else HandlerSpec(kind="manual"),
         ask=_ask(reader, body, _where(tool, path, place, "ask")),
         idempotent=bool(reader.flag(body, "idempotent", path if "idempotent" in tool else place)),
-        verify=body.get("verify"),
+        verify=_verify(reader, body, _where(tool, path, place, "verify")),
+        refuse_secrets=_secrets(reader, body, _where(tool, path, place, "secrets")),
         returns=_returns(reader, body, _where(tool, path, place, "returns")),
         line=line,
         column=column,
@@ -175,6 +176,25 @@ def _ask(reader: Reader, body: Mapping[str, Json], path: Path) -> Json:
         return ask
     reader.error(path, "ask", "ask is never, always, or {unless: a JSON Schema that harmless arguments meet}")
     return "always"
+
+
+def _verify(reader: Reader, body: Mapping[str, Json], path: Path) -> HandlerSpec | None:
+    verify = body.get("verify")
+    if verify is None:
+        return None
+    if isinstance(verify, list):
+        return read_handler(reader, {"exec": verify}, path)
+    if isinstance(verify, dict) and "exec" in verify:
+        return read_handler(reader, verify, path)
+    reader.error(path, "verify", "verify is a command: a list such as [python3, check.py], or a mapping with exec")
+    return None
+
+
+def _secrets(reader: Reader, body: Mapping[str, Json], path: Path) -> bool:
+    secrets = body.get("secrets", "warn")
+    if secrets not in ("warn", "refuse"):
+        reader.error(path, "secrets", "secrets is warn (what looks like one is told of) or refuse (it is not sent)")
+    return bool(secrets == "refuse")
 
 
 def _returns(reader: Reader, body: Mapping[str, Json], path: Path) -> dict[str, Json] | None:

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 
 class Finish:
-    """Turns what a handler gave into a result. `masker` knows agentfn's secrets and the handler's declared ones."""
+    """Turns what a handler gave into a result. `masker` knows agentfn's secrets and the handler's declared ones.
 
-    def __init__(self, masker: Masker, returns: dict[str, Json] | None = None) -> None:
+    `refuse` holds back an output that merely looks like it holds a secret.
+    """
+
+    def __init__(self, masker: Masker, returns: dict[str, Json] | None = None, *, refuse: bool = False) -> None:
         self._masker = masker
         self._returns = returns
+        self._refuse = refuse
 
     def mask(self, text: str) -> str:
         """Return the text without known secrets; whoever cuts a text calls this before."""
@@ -58,10 +62,10 @@ class Finish:
         if clean != outcome or self._masker.found(quoted):
             told.append("a known secret in the output was masked")
         text = clean.error if clean.error is not None else clean.output
-        told += [
-            f"the output holds what looks like {what}"
-            for what in looks_secret(json.dumps(clean.content) if text is None else text)
-        ]
+        looks = looks_secret(json.dumps(clean.content) if text is None else text)
+        told += [f"the output holds what looks like {what}" for what in looks]
+        if looks and self._refuse:
+            clean = Outcome(error=f"the output was held back: it looks like it holds {' and '.join(looks)}")
         return Result(clean, tuple(told), self._masker.mask(stderr))
 
     def _breaks_schema(self, text: str) -> str | None:
@@ -100,4 +104,4 @@ def finish_for(tool: FunctionTool | None, env: Mapping[str, str], masker: Masker
         from agentfn.handlers.http import secrets_of
 
         secrets += secrets_of(tool.handler.value)
-    return Finish(masker.with_more(secrets) if secrets else masker, tool.returns)
+    return Finish(masker.with_more(secrets) if secrets else masker, tool.returns, refuse=tool.refuse_secrets)

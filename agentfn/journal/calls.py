@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,11 +32,25 @@ class CallRow(NamedTuple):
     asked_at: float
     started_at: float | None
     finished_at: float | None
+    decision: str | None
+    edited: str | None
+
+    @property
+    def verdict(self) -> str | None:
+        """Return ``yes`` or ``no`` where somebody decided on exactly this function with these arguments."""
+        found = json.loads(self.decision) if self.decision else {}
+        bound = found.get("hash") == decision_hash(self.function, self.edited or self.arguments)
+        return str(found["verdict"]) if bound else None
 
     @property
     def call(self) -> Call:
         """Return the call as the service asked for it."""
         return Call(self.id, self.function, self.arguments)
+
+    @property
+    def as_run(self) -> Call:
+        """Return the call with the arguments that a person gave it, where one did."""
+        return Call(self.id, self.function, self.edited or self.arguments)
 
     @property
     def outcome(self) -> Outcome | None:
@@ -54,8 +69,13 @@ class CallRow(NamedTuple):
 
 _COLUMNS = (
     "turn, id, asked_by, position, function, arguments, problem, state, output, content, error,"
-    " asked_at, started_at, finished_at"
+    " asked_at, started_at, finished_at, decision, edited"
 )
+
+
+def decision_hash(function: str, arguments: str) -> str:
+    """Return what a decision is bound to: a call of another function or with other arguments needs one of its own."""
+    return hashlib.sha256(f"{function}\n{arguments}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Calls:
@@ -98,6 +118,16 @@ class Calls:
                     *(json.dumps(usage), looked, step.id, looked, step.created_at),
                     *(step.service_now - now, self._turn),
                 ),
+            )
+
+    def decided(self, call: Call, verdict: str, by: str, edited: str | None = None) -> None:
+        """Write down, durably, who let a call run (``yes``) or not (``no``), with which arguments."""
+        decision = {"verdict": verdict, "hash": decision_hash(call.function, edited or call.arguments), "by": by}
+        with self._journal.writing() as db:
+            db.execute(
+                "UPDATE call SET state = ?, decision = ?, edited = ?"
+                " WHERE backend = ? AND endpoint = ? AND conversation = ? AND turn = ? AND id = ?",
+                ("approved" if verdict == "yes" else "denied", json.dumps(decision), edited, *self._key, call.id),
             )
 
     def started(self, ids: Sequence[str]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 #: Number N (counting from 1) brings a file at version N-1 to version N, in one transaction.
 #: 1: the first schema: resources, conversations, turns, calls.
-#: 2: a turn knows the conversation it is about to open, so that one whose opening was cut short is found again.
+#: 2: a turn knows the conversation it is about to open, so that one whose opening was cut short is found again; a call
+#:    knows who let it run.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """
@@ -101,6 +102,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE turn ADD COLUMN opening TEXT",
         # the ledger's token of that conversation, which its metadata carries
         "ALTER TABLE turn ADD COLUMN stamp TEXT",
+        # JSON {verdict, hash, by}: who let the call run or not, bound to its function and arguments
+        "ALTER TABLE call ADD COLUMN decision TEXT",
+        # the arguments that a person gave it in place of the model's
+        "ALTER TABLE call ADD COLUMN edited TEXT",
         """
         CREATE INDEX unopened_turn ON turn (at) WHERE conversation IS NULL AND state = 'intended'
         """,

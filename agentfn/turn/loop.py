@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,10 @@ from agentfn.errors import BusyError, NegativeError, NotAuthorisedError, Pending
 from agentfn.journal.calls import Calls
 from agentfn.journal.turns import Turn, Turns
 from agentfn.model import Call, Outcome, Stamp, Step, Usage
+from agentfn.turn.limits import Limits
 from agentfn.turn.settle import Settler
 from agentfn.turn.state import TurnResult, usage_report
+from agentfn.turn.telling import Telling
 from agentfn.turn.waiting import look_again, opening_lock
 
 if TYPE_CHECKING:
@@ -41,17 +42,16 @@ class _Listener:
         self._loop.named(turn)
 
     def call_asked(self, call: Call) -> None:
-        self._loop.announce(call)
+        self._loop.telling.call(call)
 
     def text(self, delta: str) -> None:
-        self._loop.outputs_arrived()
-        self._loop.session.tell("text.delta", turn=self._loop.turn, text=delta)
+        self._loop.telling.text(delta)
 
     def noticed(self, told: str) -> None:
-        self._loop.session.tell("notice", message=told)
+        self._loop.telling.tell("notice", message=told)
 
     def retrying(self, reason: str, seconds: float) -> None:
-        self._loop.retrying(reason, seconds)
+        self._loop.telling.retrying(reason, seconds)
 
 
 def new_id(prefix: str) -> str:
@@ -70,13 +70,10 @@ class TurnLoop:
         self._lock: FileLock | None = None
         self._opening: FileLock | None = None
         self._usage = Usage()
-        self._seen: Counter[str] = Counter()
+        self._limits = Limits(session)
+        self.telling = Telling(session)
         self._maybe_sent = False
         self._message = ""
-        self._announced: set[str] = set()
-        self._known: set[str] = set()
-        self._is_unnamed = False
-        self._under_way: list[str] = []
 
     def start(self, message: str) -> TurnResult:
         """Send a message and run the turn as far as it goes.
@@ -95,9 +92,8 @@ class TurnLoop:
                 self._opening.acquire()
             self._turns.begin(session.conversation, self.turn, message, self._stamp)
             self._message = message
-            self._is_unnamed = session.backend.names_turns
-            if not self._is_unnamed:
-                self._tell_start()
+            if not session.backend.names_turns:
+                self.telling.started(self.turn, message)
             request = Start(
                 agent=session.conversation.ref,
                 message=message,
@@ -119,7 +115,8 @@ class TurnLoop:
         Outcomes that may have been sent already are looked for at the service first.
         """
         with self._claimed():
-            self.turn, self._usage = turn.id, turn.usage
+            self.turn = self.telling.turn = turn.id
+            self._usage = turn.usage
             with self._failures():
                 step = self._standing(turn)
             return self._drive(step, given)
@@ -143,12 +140,9 @@ class TurnLoop:
         """Use the service's own id of the turn in place of ours, from now on and everywhere."""
         if turn != self.turn:
             self._turns.renamed(self.turn, turn)
-            self.turn, self._is_unnamed = turn, False
-            self._tell_start()
-
-    def _tell_start(self) -> None:
-        conversation = self.session.conversation
-        self.session.tell("turn.started", turn=self.turn, agent=str(conversation.ref), message=self._message)
+            self.turn = turn
+        if self.telling.turn != turn:
+            self.telling.started(turn, self._message)
 
     def _require_idle(self) -> list[Turn]:
         """Return the conversation's earlier turns; raise PendingError where one of them still waits."""
@@ -201,8 +195,9 @@ class TurnLoop:
             self._require_distinct(step)
             calls.asked(step, settler.problems(step), self._usage)
             self._announce(step)
-            if rounds >= session.policy.rounds:
-                return self._stop(step, calls, rounds)
+            limit = self._limits.hit(rounds)
+            if limit is not None:
+                return self._stop(step, calls, limit)
             outcomes = settler.settle(step, given)
             if len(outcomes) < len(step.calls):
                 return self._pending(step, calls)
@@ -222,18 +217,11 @@ class TurnLoop:
             maybe_sent=self._maybe_sent,
         )
         self._maybe_sent = False
-        self._announced.clear()
-        self._under_way = [call.id for call in step.calls]
+        self.telling.sending(step.calls)
         with self._failures():
             answer = session.backend.submit(request, _Listener(self))
-        self.outputs_arrived()
+        self.telling.sent()
         return answer
-
-    def outputs_arrived(self) -> None:
-        """Tell once that outputs were sent: when their request returned, or when the agent speaks upon them."""
-        if self._under_way:
-            self.session.tell("outputs.sent", turn=self.turn, calls=self._under_way)
-            self._under_way = []
 
     def _require_distinct(self, step: Step) -> None:
         """Refuse a step in which one call id names two calls: no output could be told from the other's."""
@@ -244,67 +232,41 @@ class TurnLoop:
             if len(functions) > 1:
                 reason = f"call_id {call_id} used by {' and '.join(functions)}"
                 self._turns.failed(self.turn, reason)
-                self.session.tell("turn.failed", turn=self.turn, reason=reason)
+                self.telling.tell("turn.failed", reason=reason)
                 raise NegativeError(
                     f"{reason}; no handler was run, since their outputs could not be told apart",
                     code="duplicate_call_id",
                     hint="start a new conversation: agentfn chat AGENT",
                 )
 
-    def retrying(self, reason: str, seconds: float) -> None:
-        """Tell that a request goes out again; calls that only the lost answer asked for are void until asked for again.
-
-        Where the service holds the turn open, its calls outlive a stream.
-        """
-        void: list[str] = []
-        if not self.session.backend.names_turns:
-            void, self._announced = sorted(self._announced - self._known), self._announced & self._known
-        where = {} if self._is_unnamed else {"turn": self.turn}
-        more = {"void": void} if void else {}
-        self.session.tell("request.retried", **where, reason=reason, seconds=round(seconds, 3), **more)
-
-    def announce(self, call: Call) -> None:
-        """Tell of a call, once: as it is asked for where that streams, else when its step has come."""
-        if call.id in self._announced:
-            return
-        self._announced.add(call.id)
-        self.outputs_arrived()
-        self.session.tell(
-            "call.requested", turn=self.turn, call=call.id, function=call.function, arguments=call.arguments
-        )
-
     def _announce(self, step: Step) -> None:
-        self._known |= {call.id for call in step.calls}
+        self.telling.confirmed(step.calls)
         for call in step.calls:
-            self.announce(call)
             if len(call.id) > LONGEST_CALL_ID:
-                self.session.tell(
+                self.telling.tell(
                     "warning", call=call.id, message=f"call id {call.id} is longer than {LONGEST_CALL_ID}"
                 )
-            key = f"{call.function}({call.arguments})"
-            self._seen[key] += 1
-            if self._seen[key] == self.session.policy.repeats:
-                self.session.tell("warning", call=call.id, message=f"{key} was asked for {self._seen[key]} times")
+            again = self._limits.count(call)
+            if again is not None:
+                self.telling.tell("warning", call=call.id, message=again)
 
     def _finish(self, step: Step, calls: Calls) -> TurnResult:
         if step.actions and step.answer is None and step.failure is None:
             return self._pending(step, calls)
         self._turns.ended(self.turn, step, self._usage)
         if step.failure is not None:
-            self.session.tell("turn.failed", turn=self.turn, reason=step.failure)
+            self.telling.tell("turn.failed", reason=step.failure)
         else:
-            self.session.tell("turn.finished", turn=self.turn, answer=step.answer, usage=usage_report(self._usage))
+            self.telling.tell("turn.finished", answer=step.answer, usage=usage_report(self._usage))
         return self._result("failed" if step.failure is not None else "ended", step, calls)
 
     def _pending(self, step: Step, calls: Calls) -> TurnResult:
         result = self._result("pending", step, calls)
-        self.session.tell("turn.pending", turn=self.turn, calls=[row.id for row in result.waiting])
+        self.telling.tell("turn.pending", calls=[row.id for row in result.waiting])
         return result
 
-    def _stop(self, step: Step, calls: Calls, rounds: int) -> TurnResult:
-        most, times = self._seen.most_common(1)[0]
-        limit = f"turn limit {rounds} reached; {most} was asked for {times} times"
-        self.session.tell("turn.failed", turn=self.turn, reason=limit)
+    def _stop(self, step: Step, calls: Calls, limit: str) -> TurnResult:
+        self.telling.tell("turn.failed", reason=limit)
         return self._result("pending", step, calls)._replace(limit=limit)
 
     def _result(self, state: str, step: Step, calls: Calls) -> TurnResult:
@@ -330,10 +292,10 @@ class TurnLoop:
             yield
         except NegativeError as exc:
             self._turns.failed(self.turn, exc.message, "expired" if exc.code == "expired" else "superseded")
-            self.session.tell("turn.failed", turn=self.turn, reason=exc.message)
+            self.telling.tell("turn.failed", reason=exc.message)
             raise
         except (ServiceError, NotAuthorisedError, PendingError) as exc:
-            self.session.tell("turn.failed", turn=self.turn, reason=exc.message)
+            self.telling.tell("turn.failed", reason=exc.message)
             if not self._may_have_arrived(exc):
                 self._turns.failed(self.turn, exc.message)
             raise

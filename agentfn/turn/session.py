@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from agentfn.turn.approvals import Rules
 from agentfn.turn.events import Emit, Event
 
 if TYPE_CHECKING:
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
     from agentfn.backends.protocol import Backend
     from agentfn.definition.agent import Agent
     from agentfn.handlers.protocol import Handler
+    from agentfn.handlers.verify import Verifier
     from agentfn.journal.store import Journal
     from agentfn.journal.turns import Conversation
     from agentfn.model import Call, Outcome
+    from agentfn.turn.approvals import Verdict
 
 
 class Answerer(Protocol):
@@ -27,8 +30,11 @@ class Answerer(Protocol):
     def answer(self, call: Call, problem: str | None) -> Outcome | None:
         """Ask for a call's outcome; None leaves the call pending. `problem` says what is wrong with its arguments."""
 
-    def approve(self, call: Call) -> bool | str | None:
-        """Ask whether a call may run: True, a reason why not (told to the agent), or None for "leave it pending"."""
+    def approve(self, call: Call, runs: str, problem: str | None) -> Verdict | None:
+        """Ask whether a call may run; None leaves it pending.
+
+        `runs` says what exactly would; `problem` what is wrong with arguments that were given in place of the model's.
+        """
 
 
 class Nobody:
@@ -38,7 +44,7 @@ class Nobody:
         """Leave the call pending."""
         return None
 
-    def approve(self, call: Call) -> bool | str | None:  # noqa: ARG002  # the protocol's shape
+    def approve(self, call: Call, runs: str, problem: str | None) -> Verdict | None:  # noqa: ARG002  # likewise
         """Leave the call pending."""
         return None
 
@@ -47,14 +53,18 @@ class Policy(NamedTuple):
     """What a turn may do by itself.
 
     `run` lets handlers run. `tell_problems` sends the agent what is wrong with a call's arguments instead of leaving
-    the call to a person. `rounds` is the number of times calls are answered before the turn is stopped; `repeats` the
-    number of identical calls after which the user is warned.
+    the call to a person. A turn is stopped when calls were answered in `rounds` steps, when one and the same call was
+    asked for `identical` times (the user is warned at `repeats`), after `calls` calls, and after `seconds` of our working
+    on it.
     """
 
     run: bool = True
     tell_problems: bool = True
     rounds: int = 25
     repeats: int = 3
+    identical: int = 10
+    calls: int = 250
+    seconds: float = 3600.0
 
 
 @dataclass(kw_only=True)
@@ -63,7 +73,8 @@ class Session:
 
     `agent` is None where only the service knows the agent's functions. `handlers` maps a function to its handler;
     `default_handler` answers functions that are not in it. `unfit` are functions whose definition changed since the
-    conversation began: their calls are not checked against it, and only a person answers them. `stream` asks for text as
+    conversation began: their calls are not checked against it, and only a person answers them. `verifiers` tell of calls
+    in doubt whether they ran, `rules` which calls may run where nobody is there to ask. `stream` asks for text as
     it comes.
     """
 
@@ -75,6 +86,8 @@ class Session:
     emit: Emit
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     default_handler: Handler | None = None
+    verifiers: Mapping[str, Verifier] = field(default_factory=dict)
+    rules: Rules = field(default_factory=Rules)
     unfit: frozenset[str] = frozenset()
     answerer: Answerer = field(default_factory=Nobody)
     policy: Policy = field(default_factory=Policy)

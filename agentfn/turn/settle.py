@@ -11,6 +11,7 @@ from agentfn.handlers.arguments import check_arguments
 from agentfn.handlers.outputs import size_problem
 from agentfn.handlers.protocol import CallContext, Handler, Result
 from agentfn.model import Call, Json, Outcome, Step
+from agentfn.turn.approvals import Verdict, what_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -61,8 +62,8 @@ class Settler:
                 continue
             if row is not None and row.outcome is not None:
                 outcomes[call.id] = row.outcome
-            elif row is None or not self._in_doubt(row):
-                self._decide(call, ready, ask, outcomes)
+            elif row is None or not self._in_doubt(row) or self._is_settled(row, step, outcomes):
+                self._decide(call, row, ready, ask, outcomes)
         outcomes |= self._run(ready, step)
         for call, problem in ask:
             outcome = self._session.answerer.answer(call, problem)
@@ -94,9 +95,29 @@ class Settler:
         tool = self._tool(row.function)
         return not (tool is not None and tool.idempotent)
 
+    def _is_settled(self, row: CallRow, step: Step, outcomes: dict[str, Outcome]) -> bool:
+        """Let a tool's verify command settle a doubt; tell whether the call did not run, and so may run now."""
+        verifier = self._session.verifiers.get(row.function)
+        arguments = self._check(row.as_run)[0]
+        if verifier is None or arguments is None:
+            return False
+        verdict = verifier.check(arguments, self._context(row.call, step))
+        if verdict.did_not_run:
+            self._session.tell("notice", call=row.id, message=f"{row.function} had not run, says its verify command")
+            self._calls.set_state([row.id], "waiting")
+            return True
+        if verdict.result is None:
+            self._session.tell("warning", call=row.id, message=f"{row.function} stays in doubt: {verdict.told}")
+            return False
+        outcomes[row.id] = verdict.result.outcome
+        self._store({row.id: verdict.result.outcome})
+        self._tell_finished(row.call, verdict.result)
+        return False
+
     def _decide(
         self,
         call: Call,
+        row: CallRow | None,
         ready: list[_Ready],
         ask: list[tuple[Call, str | None]],
         outcomes: dict[str, Outcome],
@@ -114,25 +135,51 @@ class Settler:
         if handler is None or not session.policy.run:
             ask.append((call, None))
             return
-        verdict = self._approval(call, arguments)
-        if verdict is True:
-            ready.append(_Ready(call, arguments, handler))
-        elif isinstance(verdict, str):
-            session.tell("call.denied", call=call.id, function=call.function, reason=verdict)
-            outcomes[call.id] = Outcome(error=f"the user declined this call: {verdict}")
+        approved = self._approval(call, row, arguments)
+        if isinstance(approved, Verdict):
+            session.tell("call.denied", call=call.id, function=call.function, reason=approved.reason)
+            outcomes[call.id] = Outcome(error=f"the user declined this call: {approved.reason}")
             self._store({call.id: outcomes[call.id]})
+        elif approved is not None:
+            ready.append(_Ready(call, approved, handler))
 
-    def _approval(self, call: Call, arguments: Mapping[str, Json]) -> bool | str | None:
+    def _approval(
+        self, call: Call, row: CallRow | None, arguments: Mapping[str, Json]
+    ) -> Mapping[str, Json] | Verdict | None:
+        """Return the arguments to run a call with, the verdict that it may not run, or None for "leave it pending"."""
         tool = self._tool(call.function)
         if tool is None or tool.ask == "never":
-            return True
+            return arguments
         if isinstance(tool.ask, dict) and not instance_problems(dict(arguments), tool.ask["unless"]):
-            return True
-        verdict = self._session.answerer.approve(call)
-        if verdict is True:
-            self._calls.set_state([call.id], "approved")
-            self._session.tell("call.approved", call=call.id, function=call.function)
-        return verdict
+            return arguments
+        if row is not None and row.verdict is not None:
+            # Decided by a process that was stopped before it could act on it.
+            decided = self._check(row.as_run)[0]
+            return decided if row.verdict == "yes" else Verdict(allowed=False, by="earlier", reason="no reason kept")
+        verdict, checked = self._asked(call, tool, arguments)
+        if verdict is None:
+            return None
+        self._calls.decided(call, "yes" if verdict.allowed else "no", verdict.by, verdict.arguments)
+        if not verdict.allowed:
+            return verdict
+        self._session.tell("call.approved", call=call.id, function=call.function, by=verdict.by)
+        return checked
+
+    def _asked(
+        self, call: Call, tool: FunctionTool, arguments: Mapping[str, Json]
+    ) -> tuple[Verdict | None, Mapping[str, Json]]:
+        """Return the decision on a call and the arguments it is about; edited ones are checked like the model's."""
+        session = self._session
+        verdict = session.rules.decide(call.function, arguments)
+        runs, problem = what_runs(tool if call.function in session.handlers else None), None
+        while verdict is None:
+            given = session.answerer.approve(call, runs, problem)
+            if given is None or given.arguments is None:
+                return given, arguments
+            checked, problem = self._check(call._replace(arguments=given.arguments))
+            if checked is not None and problem is None:
+                return given, checked
+        return verdict, arguments
 
     def _run(self, ready: list[_Ready], step: Step) -> dict[str, Outcome]:
         """Run handlers side by side; each outcome is durable before the next thing happens."""
@@ -145,29 +192,34 @@ class Settler:
         for item, result in _results(ready, lambda item: self._call_handler(item, step)):
             outcomes[item.call.id] = result.outcome
             self._store({item.call.id: result.outcome})
-            for warning in result.warnings:
-                self._session.tell("warning", call=item.call.id, message=f"{item.call.function}: {warning}")
-            self._session.tell(
-                "call.finished",
-                call=item.call.id,
-                function=item.call.function,
-                **{"error": result.outcome.error} if result.outcome.failed else {"output": _shown(result.outcome)},
-                **{"stderr": result.stderr} if result.stderr else {},
-            )
+            self._tell_finished(item.call, result)
         return outcomes
 
+    def _tell_finished(self, call: Call, result: Result) -> None:
+        for warning in result.warnings:
+            self._session.tell("warning", call=call.id, message=f"{call.function}: {warning}")
+        self._session.tell(
+            "call.finished",
+            call=call.id,
+            function=call.function,
+            **{"error": result.outcome.error} if result.outcome.failed else {"output": _shown(result.outcome)},
+            **{"stderr": result.stderr} if result.stderr else {},
+        )
+
     def _call_handler(self, item: _Ready, step: Step) -> Result:
+        return item.handler.run(item.arguments, self._context(item.call, step))
+
+    def _context(self, call: Call, step: Step) -> CallContext:
         session = self._session
         limit = session.backend.seconds_to_answer
-        context = CallContext(
-            call=item.call,
+        return CallContext(
+            call=call,
             conversation=session.conversation.id,
             turn=self._turn,
             backend=session.backend.name,
             inherit=self._inherit,
             deadline=None if limit is None else time.monotonic() + step.created_at + limit - step.service_now,
         )
-        return item.handler.run(item.arguments, context)
 
     def _store(self, outcomes: Mapping[str, Outcome]) -> None:
         if outcomes:

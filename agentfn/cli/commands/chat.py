@@ -28,6 +28,7 @@ def chat(
     rm: Annotated[bool, typer.Option("--rm", help="Remove what this command created.")] = False,
     events: Annotated[bool, typer.Option("--events", help="Print each event as a JSON line.")] = False,
     wait: opt.Wait = 10.0,
+    approve: opt.Approve = None,
     scenario: opt.Scenario = None,
 ) -> CommandResult:
     """Talk to an agent: one message, or a conversation on a terminal."""
@@ -45,6 +46,7 @@ def chat(
         own=rm,
         run_handlers=not no_run,
         wait=wait,
+        approve=approve,
         stream=events or ctx.console.answers_on_terminal,
     )
     opened = Chat(ctx, options)

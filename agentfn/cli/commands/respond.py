@@ -38,6 +38,7 @@ def respond(
     rerun: Annotated[bool, typer.Option("--rerun", help="Run --call again, though it may have run.")] = False,
     abandon: Annotated[bool, typer.Option("--abandon", help="Tell the agent that nobody can answer.")] = False,
     wait: opt.Wait = 10.0,
+    approve: opt.Approve = None,
 ) -> CommandResult:
     """Answer waiting calls and carry the turn on."""
     from agentfn.cli._responding import Answers, respond_to
@@ -55,7 +56,7 @@ def respond(
     if script is not None and run:
         raise UsageError("--script and --run both answer every call", hint="choose one")
     if not (given or outputs or script or run or rerun or abandon) and not ctx.console.interactive:
-        return respond_to(ctx, conversation, Answers(wait=wait, only_stored=True))
+        return respond_to(ctx, conversation, Answers(wait=wait, approve=approve, only_stored=True))
     for path in (content, outputs, script):
         if path is not None and not path.is_file():
             raise UsageError(f"there is no file {path}")
@@ -69,7 +70,8 @@ def respond(
         found = read_outputs(outputs, rows) if outputs is not None else {}
         return found | {pick_call(rows, call).id: single} if single is not None else found
 
-    return respond_to(ctx, conversation, Answers(outcomes, script, run or rerun, wait, rerun=call if rerun else None))
+    answers = Answers(outcomes, script, run or rerun, wait, approve, rerun=call if rerun else None)
+    return respond_to(ctx, conversation, answers)
 
 
 def _single(output: str | None, output_file: str | None, error: str | None, content: Path | None) -> Outcome:
