@@ -11,6 +11,7 @@ from agentfn.journal.ledger import Ledger
 from agentfn.journal.turns import Turns
 from agentfn.lifecycle.ensure import ensure_usable, new_run
 from agentfn.turn.loop import TurnLoop
+from agentfn.turn.refusals import require_answered
 from agentfn.turn.session import functions_digest
 from agentfn.turn.state import call_report
 
@@ -74,6 +75,13 @@ class Chat:
     def open(self, emit: Emit) -> None:
         """Make sure that the agent is there."""
         options = self._options
+        if self._known is not None:
+            # Before anything is made for a message that will not be sent.
+            try:
+                require_answered(self._ctx.journal(), self._known)
+            except PendingError as exc:
+                exc.data = self._standing(self._known)
+                raise
         ref = self._ref or self._ensure(own=options.own)
         begun = self._conversation(options.conversation, self._known, ref)
         how = _sessions.How(self.run, options.run_handlers, options.wait, options.stream, approve=options.approve)
@@ -84,7 +92,7 @@ class Chat:
         try:
             return TurnLoop(self.session).start(message)
         except PendingError as exc:
-            exc.data = self._standing()
+            exc.data = self._standing(self.session.conversation)
             raise
         except NegativeError as exc:
             if exc.code != "agent_not_found" or not self._counted_on_ledger:
@@ -100,16 +108,15 @@ class Chat:
         session.conversation = session.conversation._replace(agent=ref.name, version=ref.version)
         return TurnLoop(session).start(message)
 
-    def _standing(self) -> dict[str, object]:
+    def _standing(self, conversation: Conversation) -> dict[str, object]:
         """Return the `data` of a chat that is not gone on with: the turn that waits, and its calls."""
-        conversation = self.session.conversation
         turns = Turns(self._ctx.journal()).of(conversation)
         return {
             "agent": str(conversation.ref),
             "conversation": conversation.id,
             "turn": turns[-1].id if turns else None,
             "answer": None,
-            "calls": [call_report(row) for row in self.calls()],
+            "calls": [call_report(row) for row in self._calls(conversation)],
             "usage": None,
             "created": [],
             "run": self.run,
@@ -117,8 +124,11 @@ class Chat:
 
     def calls(self) -> list[CallRow]:
         """Return the calls of the latest turn, also where it broke off."""
-        turns = Turns(self._ctx.journal()).of(self.session.conversation)
-        return Calls(self._ctx.journal(), self.session.conversation, turns[-1].id).all() if turns else []
+        return self._calls(self.session.conversation)
+
+    def _calls(self, conversation: Conversation) -> list[CallRow]:
+        turns = Turns(self._ctx.journal()).of(conversation)
+        return Calls(self._ctx.journal(), conversation, turns[-1].id).all() if turns else []
 
     def created(self) -> list[Resource]:
         """Return what this run made and has not removed."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from agentfn.cli._output import Console
+from agentfn.errors import UsageError
 from agentfn.settings import Settings, load_settings, require_endpoint
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ class AppContext:
         """Return the backend and the endpoint that the settings choose; nothing is opened."""
         settings = self.settings()
         if settings.backend_name == "local":
+            if self.flags.endpoint is not None:
+                raise UsageError("the embedded service has no --endpoint", hint="add --backend, or leave it out")
             return "local", f"local/{settings.protocol.value}"
         return settings.backend_name, require_endpoint(settings).rstrip("/")
 

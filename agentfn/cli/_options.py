@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from agentfn.cli._context import AppContext, Flags
 from agentfn.cli._output import CommandResult, emit
+from agentfn.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +44,35 @@ _COMMON = {
 }
 
 
+#: Arguments and options that name something: an empty one is a variable that was not set.
+_NAMES = (
+    "agent",
+    "conversation",
+    "name",
+    "file",
+    "files",
+    "function",
+    "call",
+    "run",
+    "backend",
+    "endpoint",
+    "profile",
+    "protocol",
+)
+
+
+def _require_said(values: dict[str, Any]) -> None:
+    """Refuse a name that is empty, and a number that is none."""
+    for option, value in values.items():
+        given = value if isinstance(value, list) else [value]
+        if option in _NAMES and any(
+            item == "" or (option in ("agent", "name") and str(item).endswith(":")) for item in given
+        ):
+            raise UsageError(f"{option} is empty", hint="was a variable not set?")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{option} must be a number of seconds, got {value}")
+
+
 def command(function: Callable[..., CommandResult | None]) -> Callable[..., int]:
     """Make a command of a function that takes an AppContext and its own options and returns a result.
 
@@ -60,6 +91,7 @@ def command(function: Callable[..., CommandResult | None]) -> Callable[..., int]
 
     @functools.wraps(function)
     def run(**values: Any) -> int:
+        _require_said(values)
         flags = Flags(**{name: values.pop(name) for name in _COMMON})
         with AppContext(flags, command=function.__name__.strip("_")) as ctx:
             result = function(ctx, **values)

@@ -24,6 +24,9 @@ _STATUS = {ExitCode.OK: "ok", ExitCode.NEGATIVE: "failed", ExitCode.PENDING: "pe
 
 def safe_streams() -> None:
     """Let stdout and stderr replace what a console cannot show rather than fail on it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123  # for good
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

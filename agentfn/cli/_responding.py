@@ -41,11 +41,12 @@ class Answers(NamedTuple):
     approve: str | None = None
     only_stored: bool = False
     rerun: str | None = None
+    call: str | None = None
 
 
 def respond_to(ctx: AppContext, named: str | None, answers: Answers) -> CommandResult:
     """Answer the waiting calls of one turn and run it on."""
-    conversation, turn = turn_to_answer(ctx, named)
+    conversation, turn = turn_to_answer(ctx, named, answers.call)
     backend = ctx.backend_at(conversation.backend, conversation.endpoint)
     rows = _rows(ctx, backend, conversation, turn)
     if answers.only_stored and any(row.outcome is None for row in rows):
@@ -67,6 +68,7 @@ def respond_to(ctx: AppContext, named: str | None, answers: Answers) -> CommandR
         wait=answers.wait,
         stream=ctx.console.answers_on_terminal,
         approve=answers.approve,
+        only=answers.rerun,
         ask=not (given or answers.run or answers.script),
         unfit=_sessions.unfit_functions(ctx, agent, conversation),
     )

@@ -226,7 +226,7 @@ class How(NamedTuple):
     """How a session runs: for which run of a command, with handlers or without, asking a person where one is there.
 
     `approve` is a file that decides where nobody is there to ask; `unfit` are functions whose definition changed since the
-    conversation began.
+    conversation began; `only` is the one call whose handler may run.
     """
 
     run: str
@@ -235,6 +235,7 @@ class How(NamedTuple):
     stream: bool = False
     ask: bool = True
     approve: str | None = None
+    only: str | None = None
     unfit: frozenset[str] = frozenset()
 
 
@@ -266,7 +267,7 @@ def session(
         rules=_rules(how.approve),
         unfit=how.unfit,
         answerer=answerer,
-        policy=Policy(run=how.run_handlers, tell_problems=not person),
+        policy=Policy(run=how.run_handlers, tell_problems=not person, only=how.only),
         stream=how.stream,
         wait=how.wait,
         clock=ctx.clock,

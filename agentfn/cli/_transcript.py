@@ -55,7 +55,7 @@ def as_markdown(conversation: str, agent: str | None, entries: Sequence[Entry]) 
     for entry in entries:
         text = visible(entry.text)
         fence = "`" * max(3, 1 + _longest_run(text))
-        parts.append(f"## {_title(entry)}\n\n{fence}\n{text}\n{fence}")
+        parts.append(f"## {html.escape(_title(entry), quote=False)}\n\n{fence}\n{text}\n{fence}")
     return "\n\n".join(parts)
 
 

@@ -73,6 +73,8 @@ def finish(
     agent: Agent | None,
 ) -> CommandResult:
     """Return the command's result for a turn; with ``--events`` the events were the output."""
+    if result.conversation.backend == "local" and (ctx.json or not isinstance(story, Story)):
+        ctx.console.say("answered by the embedded service, which is no language model")
     if not isinstance(story, Story):
         return CommandResult(data, _exit_code(result), errors=_errors(result))
 
@@ -82,7 +84,6 @@ def finish(
         if result.conversation.backend == "local":
             console.say("answered by the embedded service, which is no language model")
 
-    del ctx
     return CommandResult(data, _exit_code(result), render=render, errors=_errors(result))
 
 
@@ -103,7 +104,7 @@ def show_end(console: Console, result: TurnResult, *, streamed: bool) -> None:
         state = "in doubt" if row.state == "started" else "waits"
         console.say(f"{state}: {visible(row.function, multiline=False)} [{row.id}] of {conversation}")
         if row.problem:
-            console.say(f"  {visible(row.problem)}")
+            console.say(f"  {visible(row.problem, multiline=False)}")
         if row.state == "started":
             console.say("  it was started and left no outcome; check whether it ran, then give its outcome,")
             console.say(f"  or run it again: agentfn respond {conversation} --call {row.id} --rerun")

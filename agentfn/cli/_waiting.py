@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from agentfn.cli._sessions import known_conversation
 from agentfn.errors import NegativeError, UsageError
+from agentfn.journal.calls import Calls
 from agentfn.journal.turns import Turns
 from agentfn.lifecycle.ensure import new_run
 from agentfn.turn import waiting as core
@@ -27,9 +28,12 @@ def waiting(ctx: AppContext, conversation: str | None, *, offline: bool = False)
     return calls
 
 
-def turn_to_answer(ctx: AppContext, conversation: str | None) -> tuple[Conversation, Turn]:
-    """Return the open turn that is meant: the named conversation's, or the only one with a waiting call."""
+def turn_to_answer(ctx: AppContext, conversation: str | None, call: str | None) -> tuple[Conversation, Turn]:
+    """Return the open turn that is meant: the named conversation's, the named call's, or the only one that waits."""
     turns = _turns(ctx, conversation, offline=False)
+    if conversation is None and call is not None and len(turns) > 1:
+        having = [t for t in turns if call in {row.id for row in Calls(ctx.journal(), t[0], t[1].id).unsettled()}]
+        turns = having or turns
     if conversation is not None:
         if not turns:
             raise NegativeError(f"no call waits in {conversation}", code="call_not_found", hint="agentfn pending")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from agentfn.definition.agent import HandlerSpec
+from agentfn.network import is_loopback
 
 if TYPE_CHECKING:
     from agentfn.definition.reader import Reader
@@ -42,11 +44,20 @@ def read_handler(reader: Reader, value: Json, path: Path) -> HandlerSpec:
         value=reader.expanded_deep(given, (*path, kind)) if kind == "output" else given,
         timeout=_timeout(reader, value, path),
         env=_env(reader, value, path),
-        cwd=reader.text(value, "cwd", path, expand=True) if "cwd" in value else None,
+        cwd=_cwd(reader, value, path),
         interpreter=reader.text(value, "interpreter", path, expand=True) if "interpreter" in value else None,
         encoding=_encoding(reader, value, path),
         result=_result(reader, value, path),
     )
+
+
+def _cwd(reader: Reader, value: Mapping[str, Json], path: Path) -> str | None:
+    from pathlib import Path as File
+
+    cwd = reader.text(value, "cwd", path, expand=True) if "cwd" in value else None
+    if cwd is not None and not (File(reader.document.source).parent / cwd).is_dir():
+        reader.warn((*path, "cwd"), "handler-file-missing", f"there is no folder {cwd}")
+    return cwd
 
 
 def _check_exec(reader: Reader, value: Json, path: Path) -> None:
@@ -83,6 +94,8 @@ def _check_http(reader: Reader, value: Json, path: Path) -> None:
     url = value.get("url") if isinstance(value, dict) else None
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         reader.error(path, "handler", "http is a mapping with url: https://… (or http:// to this machine)")
+    elif url.startswith("http://") and not is_loopback(urlsplit(url).hostname):
+        reader.error((*path, "url"), "handler", f"{url}: plain http is for this machine only; use https")
     elif isinstance(value, Mapping):
         reader.unknown_keys(value, ("url", "headers"), path, "http")
 

@@ -27,6 +27,12 @@ def instance_problems(instance: Json, schema: dict[str, Json] | bool) -> list[Pr
     """Return everything in which a value breaks a schema; empty where it fits."""
     if fits(instance, schema):
         return []
-    from agentfn.document.schema import library_instance_problems
+    from agentfn.document.bounded import MOST_SECONDS, bounded
+    from agentfn.document.schema import Problem, library_instance_problems
 
-    return library_instance_problems(instance, schema)
+    try:
+        with bounded():
+            return library_instance_problems(instance, schema)
+    except TimeoutError:
+        told = f"the value could not be checked within {MOST_SECONDS:g} s: a pattern of the schema takes for ever on it"
+        return [Problem((), told)]

@@ -12,6 +12,7 @@ from collections import deque
 from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from agentfn.emulator.http import (
     Answer,
@@ -25,6 +26,7 @@ from agentfn.emulator.http import (
     read_request,
 )
 from agentfn.emulator.store import Store
+from agentfn.network import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -118,6 +120,7 @@ class Application:
         return status, answer
 
     def _answer(self, request: Request) -> Answer:
+        _require_local(request)
         face, router = self._face(request.segments)
         found = router.find(request.method, request.segments)
         if isinstance(found, set):
@@ -141,6 +144,14 @@ class Application:
     def close(self) -> None:
         """Close the state file."""
         self.store.close()
+
+
+def _require_local(request: Request) -> None:
+    """Refuse what a web page may have sent: a foreign host name that points here, or a foreign origin."""
+    for name in ("host", "origin"):
+        given = request.headers.get(name)
+        if given and not is_loopback(urlsplit(given if name == "origin" else f"//{given}").hostname):
+            raise ApiError(403, openai_error(f"this service answers to programs of this machine, not to {given}"))
 
 
 def _status_line(status: int) -> str:

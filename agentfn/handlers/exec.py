@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 TOLD_CHARACTERS = 2000
 
 
+class NotAnsweredError(Exception):
+    """A process ended well and gave no result; the message says so."""
+
+
 class ExecHandler:
     """Runs a program for each call.
 
@@ -86,7 +90,10 @@ class ExecHandler:
         if finished.status != 0:
             error, quoted = self._failure(finished, stderr, timeout)
             return self._end.result(Outcome(error=error), stderr=stderr, quoted=quoted)
-        text, warnings = self._text(finished.stdout)
+        try:
+            text, warnings = self._text(finished.stdout)
+        except NotAnsweredError as exc:
+            return self._end.result(Outcome(error=str(exc)), stderr=stderr)
         return self._end.output(text, self._spec.result, warnings=warnings, stderr=stderr)
 
     def _text(self, stdout: bytes) -> tuple[str, list[str]]:

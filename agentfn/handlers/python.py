@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentfn.handlers.exec import TOLD_CHARACTERS, ExecHandler
+from agentfn.handlers.exec import TOLD_CHARACTERS, ExecHandler, NotAnsweredError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from agentfn.handlers.process import Finished
 
 #: Runs the function; started by its path, so that the user's Python needs no agentfn.
+#: What the child writes behind a result.
+DONE = b"\0agentfn: done"
+
 CHILD = Path(__file__).with_name("python_child.py")
 
 
@@ -42,7 +45,9 @@ class PythonHandler(ExecHandler):
         super().__init__(command, spec, base, env, end, script=base / target if target.endswith(".py") else None)
 
     def _text(self, stdout: bytes) -> tuple[str, list[str]]:
-        return stdout.decode("utf-8", "replace"), []
+        if not stdout.endswith(DONE):
+            raise NotAnsweredError("the function ended the process before it returned")
+        return stdout.removesuffix(DONE).decode("utf-8", "replace"), []
 
     def _failure(self, finished: Finished, stderr: str, timeout: float) -> tuple[str, str]:
         if finished.status == 1 and finished.stdout:

@@ -18,6 +18,9 @@ import json
 import traceback
 
 
+DONE = b"\0agentfn: done"
+
+
 def load(folder, target):
     """Return the module: a file by its path, else a module by its name."""
     sys.path.insert(0, folder)
@@ -113,7 +116,8 @@ def main():
         answer.close()
         sys.stderr.flush()
         os._exit(1)
-    answer.write(data)
+    # Whoever ends the process before this line has not answered, whatever the exit status.
+    answer.write(data + DONE)
     answer.close()
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentfn.model import AgentRef, Stamp
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agentfn.journal.store import Journal
 
 
@@ -115,6 +117,21 @@ class Ledger:
             (*self._key, row.name, row.version, row.run),
         )
         return found.fetchone() is not None
+
+    def is_free(self, conversation: str) -> bool:
+        """Tell whether no process, nor a handler that one left behind, is at work in a conversation."""
+        lock = self._journal.lock("\n".join((*self._key, conversation)))
+        if not lock.acquire(0):
+            return False
+        lock.release()
+        return True
+
+    def is_pinned(self, agent: str, conversations: Iterable[str]) -> bool:
+        """Tell whether one of these conversations is answered by that agent."""
+        rows = self._journal.connection.execute(
+            "SELECT id FROM conversation WHERE backend = ? AND endpoint = ? AND agent = ?", (*self._key, agent)
+        )
+        return not {row[0] for row in rows}.isdisjoint(conversations)
 
     def live(self, kind: str | None = None) -> list[Resource]:
         """Return what agentfn owns here and has not removed, oldest first."""

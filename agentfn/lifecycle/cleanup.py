@@ -28,13 +28,11 @@ class Selection(NamedTuple):
         return self == Selection()
 
     def chooses(self, row: Resource) -> bool:
-        """Tell whether a row is chosen: by any of the names, or by run and age where those are given."""
-        if row.kind == "agent" and (row.name in self.agents or row.label in self.agents):
-            return True
-        if row.kind == "conversation" and row.name in self.conversations:
-            return True
-        if self.run is None and self.before is None:
-            return self.everything
+        """Tell whether a row is chosen: by one of the names where there are any, narrowed by run and by age."""
+        if self.agents or self.conversations:
+            is_agent = row.kind == "agent" and (row.name in self.agents or row.label in self.agents)
+            if not is_agent and not (row.kind == "conversation" and row.name in self.conversations):
+                return False
         return (self.run is None or row.run == self.run) and (self.before is None or row.at < self.before)
 
 
@@ -122,6 +120,8 @@ class _Removal:
 
     def conversation(self, row: Resource) -> None:
         """Remove a conversation; 404 counts as gone. Where the reply was lost, its id is found by the stamp."""
+        if row.name and not self._ledger.is_free(row.name):
+            raise _KeptError("another process is at work in it")
         found = row.name or self._backend.find_conversation(row.token)
         if found is None:
             self._ledger.never_opened(row.token)
@@ -138,6 +138,10 @@ class _Removal:
 
     def agent(self, name: str, own: Sequence[Resource]) -> None:
         """Remove our versions of an agent; the agent as a whole goes where no other version is left."""
+        busy = {item.resource.name or "" for item in self._left if item.resource.kind == "conversation"}
+        if busy and self._ledger.is_pinned(name, busy):
+            self._left += [Left(row, "a conversation that was left uses it") for row in own]
+            return
         remote: list[RemoteAgent] = []
         found: dict[str, RemoteAgent | None] = {}
         whole, failure = False, None

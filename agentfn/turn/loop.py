@@ -11,7 +11,9 @@ from agentfn.errors import BusyError, NegativeError, NotAuthorisedError, Pending
 from agentfn.journal.calls import Calls
 from agentfn.journal.turns import Turn, Turns
 from agentfn.model import Call, Outcome, Stamp, Step, Usage
+from agentfn.turn.answers import is_open
 from agentfn.turn.limits import Limits
+from agentfn.turn.refusals import dead_end, require_answered
 from agentfn.turn.settle import Settler
 from agentfn.turn.state import TurnResult, usage_report
 from agentfn.turn.telling import Telling
@@ -20,7 +22,6 @@ from agentfn.turn.waiting import look_again, opening_lock
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from agentfn.journal.calls import CallRow
     from agentfn.locks import FileLock
     from agentfn.turn.session import Session
 
@@ -104,10 +105,20 @@ class TurnLoop:
                 stream=session.stream,
             )
             with self._failures():
-                step = session.backend.start(request, _Listener(self))
+                step = self._sent(request)
             if session.backend.names_turns:
                 self.named(step.id)
             return self._drive(step, {})
+
+    def _sent(self, request: Start) -> Step:
+        """Send the message; where the service waits for what it will never take, say so."""
+        try:
+            return self.session.backend.start(request, _Listener(self))
+        except PendingError as exc:
+            dead = dead_end(self.session.journal, self.session.conversation)
+            if dead is None:
+                raise
+            raise dead from exc
 
     def resume(self, turn: Turn, given: Mapping[str, Outcome]) -> TurnResult:
         """Carry a turn on with these outcomes, by call id, and with what else can be settled now.
@@ -117,9 +128,23 @@ class TurnLoop:
         with self._claimed():
             self.turn = self.telling.turn = turn.id
             self._usage = turn.usage
+            self._require_open(turn, given)
             with self._failures():
                 step = self._standing(turn)
             return self._drive(step, given)
+
+    def _require_open(self, turn: Turn, given: Mapping[str, Outcome]) -> None:
+        """Refuse outcomes of calls that somebody else answered while we waited for the conversation."""
+        calls = Calls(self.session.journal, self.session.conversation, turn.id)
+        rows = {row.id: row for row in calls.unsettled()}
+        for call, outcome in given.items():
+            row = rows.get(call)
+            if row is None or (not is_open(row) and row.outcome != outcome):
+                raise NegativeError(
+                    f"call {call} was answered by another process meanwhile; this outcome was not used",
+                    code="call_answered",
+                    hint=f"agentfn log {self.session.conversation.id} shows what the agent was told",
+                )
 
     def opened(self, conversation: str) -> None:
         """Take note of a conversation that the service has just opened."""
@@ -151,12 +176,8 @@ class TurnLoop:
             if turn.state == "intended":
                 # We were stopped before an answer came: what became of the message is asked now.
                 look_again(session.journal, session.backend, session.conversation, turn)
-        earlier = self._turns.of(session.conversation)
-        for turn in earlier:
-            rows = Calls(session.journal, session.conversation, turn.id).unsettled() if turn.state == "open" else []
-            if rows:
-                raise waiting_error(session, rows)
-        return earlier
+        require_answered(session.journal, session.conversation)
+        return self._turns.of(session.conversation)
 
     def _standing(self, turn: Turn) -> Step:
         """Return the step at which the turn stands: from the journal, or from the service where only that knows."""
@@ -329,25 +350,3 @@ class TurnLoop:
                 hint=f"wait for it: --wait 60, or see what it does: agentfn pending {session.conversation.id}",
             )
         self._lock = lock
-
-
-def waiting_error(session: Session, rows: list[CallRow]) -> PendingError:
-    """Return the refusal to send a message while calls wait for their outputs, or outputs for being sent."""
-    where = session.conversation.id
-    open_rows = [row for row in rows if row.outcome is None or row.problem is not None]
-    if not open_rows:
-        return PendingError(
-            f"outputs of {where} are not sent yet: {_names(rows)}; the message was not sent",
-            code="call_waits",
-            hint=f"send them first: agentfn respond {where}",
-        )
-    count = "1 call is" if len(open_rows) == 1 else f"{len(open_rows)} calls are"
-    return PendingError(
-        f"{count} still pending in {where}: {_names(open_rows)}; nothing was sent",
-        code="call_waits",
-        hint=f"answer first: agentfn respond {where} --call {open_rows[0].id} --output TEXT",
-    )
-
-
-def _names(rows: list[CallRow]) -> str:
-    return ", ".join(f"{row.id} {row.function}" for row in rows)

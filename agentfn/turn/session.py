@@ -55,7 +55,7 @@ class Policy(NamedTuple):
     `run` lets handlers run. `tell_problems` sends the agent what is wrong with a call's arguments instead of leaving
     the call to a person. A turn is stopped when calls were answered in `rounds` steps, when one and the same call was
     asked for `identical` times (the user is warned at `repeats`), after `calls` calls, and after `seconds` of our working
-    on it.
+    on it. `only` is the one call whose handler may run, where it is set.
     """
 
     run: bool = True
@@ -65,6 +65,7 @@ class Policy(NamedTuple):
     identical: int = 10
     calls: int = 250
     seconds: float = 3600.0
+    only: str | None = None
 
 
 @dataclass(kw_only=True)

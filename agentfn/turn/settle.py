@@ -132,7 +132,7 @@ class Settler:
                 ask.append((call, problem))
             return
         handler = session.handlers.get(call.function, session.default_handler)
-        if handler is None or not session.policy.run:
+        if handler is None or not session.policy.run or session.policy.only not in (None, call.id):
             ask.append((call, None))
             return
         approved = self._approval(call, row, arguments)
@@ -142,6 +142,9 @@ class Settler:
             self._store({call.id: outcomes[call.id]})
         elif approved is not None:
             ready.append(_Ready(call, approved, handler))
+        else:
+            told = f"{call.function} waits for approval: respond --run on a terminal, or --approve FILE"
+            session.tell("warning", call=call.id, message=told)
 
     def _approval(
         self, call: Call, row: CallRow | None, arguments: Mapping[str, Json]

@@ -38,6 +38,8 @@ class WaitingCall(NamedTuple):
     @property
     def answer_with(self) -> str:
         """Return the command that answers it, or that sends the outcome it has."""
+        if self.state == "expired":
+            return f"agentfn chat {self.conversation.ref} MESSAGE"  # nothing is taken there any more
         if self.state == "answered":
             return f"agentfn respond {self.conversation.id}"
         return f"agentfn respond {self.conversation.id} --call {self.call} --output TEXT"

@@ -38,6 +38,8 @@ def cleanup(
 
     before = ctx.clock() - _seconds(older_than) if older_than is not None else None
     selection = Selection(tuple(agent or ()), tuple(conversation or ()), run, before, all_)
+    if all_ and (agent or conversation):
+        raise UsageError("--all takes everything, --agent and --conversation name some of it", hint="choose one")
     place = ctx.place()
     ledger = Ledger(ctx.journal(), *place)
     _require_selector(selection, ledger)

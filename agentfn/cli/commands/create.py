@@ -21,6 +21,7 @@ def create(
 ) -> CommandResult:
     """Create the agent, or a new version when the definition changed."""
     from agentfn.cli._sessions import load_file
+    from agentfn.definition.digest import digest
     from agentfn.journal.ledger import Ledger
     from agentfn.lifecycle.ensure import create as create_agent
     from agentfn.lifecycle.ensure import ensure_latest, new_run
@@ -31,7 +32,13 @@ def create(
         body = backend.preview(agent)
         text = json.dumps(body, indent=2, ensure_ascii=False)
         ctx.console.say("beside this, metadata gets agentfn's stamp: agentfn-run, agentfn-id, agentfn-digest")
-        data = {"agent": agent.name, "name": agent.name, "version": None, "changed": False, "would_send": body}
+        latest = backend.find_agent(agent.name)
+        unchanged = latest is not None and latest.metadata.get("agentfn-digest") == digest(agent) and not force
+        would = (
+            "unchanged" if unchanged else "create it" if latest is None else f"make a new version after {latest.ref}"
+        )
+        ctx.console.say(f"would {'leave it ' if unchanged else ''}{would}")
+        data = {"agent": agent.name, "name": agent.name, "version": None, "changed": not unchanged, "would_send": body}
         return CommandResult(data, render=lambda console: console.out(text))
     run = new_run()
     ledger = Ledger(ctx.journal(), backend.name, backend.endpoint)

@@ -31,7 +31,7 @@ def pending(
     from agentfn.cli._waiting import waiting
 
     calls = waiting(ctx, conversation, offline=offline)
-    code = ExitCode.PENDING if check and calls else ExitCode.OK
+    code = ExitCode.PENDING if check and any(call.state != "expired" for call in calls) else ExitCode.OK
     now = ctx.clock()
     return CommandResult([call.as_json() for call in calls], code, render=lambda console: _show(console, calls, now))
 
@@ -46,7 +46,7 @@ def _show(console: Console, calls: list[WaitingCall], now: float) -> None:
         )
         console.out(f"  call {call.call} of {call.conversation.id} ({call.conversation.ref})")
         if call.problem:
-            console.out(f"  {visible(call.problem)}")
+            console.out(f"  {visible(call.problem, multiline=False)}")
         console.out(f"  {call.answer_with}")
         if call.state == "in_doubt":
             console.warn(

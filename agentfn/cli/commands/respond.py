@@ -70,7 +70,8 @@ def respond(
         found = read_outputs(outputs, rows) if outputs is not None else {}
         return found | {pick_call(rows, call).id: single} if single is not None else found
 
-    answers = Answers(outcomes, script, run or rerun, wait, approve, rerun=call if rerun else None)
+    rerun_call = call if rerun else None
+    answers = Answers(outcomes, script, run or rerun, wait, approve, rerun=rerun_call, call=call)
     return respond_to(ctx, conversation, answers)
 
 
