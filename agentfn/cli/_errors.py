@@ -37,6 +37,12 @@ def guarded(argv: Sequence[str]) -> int:
         where = f": {exc.filename}" if exc.filename else ""
         return _report(ServiceError(f"{exc.strerror or exc}{where}", code="machine"), argv)
     except Exception as exc:  # noqa: BLE001  # the last net: a bug of ours, told as one
+        if type(exc).__module__ == "sqlite3":
+            # A full disk, a file that broke: what was written before stands, and what was not is in doubt, not lost.
+            hint = "make room, or set AGENTFN_HOME to another folder; then agentfn pending"
+            return _report(
+                ServiceError(f"the state could not be written or read: {exc}", code="machine", hint=hint), argv
+            )
         return _bug(exc, argv)
 
 

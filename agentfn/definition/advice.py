@@ -14,6 +14,27 @@ if TYPE_CHECKING:
     from agentfn.definition.agent import Agent, FunctionTool
     from agentfn.definition.reader import Reader
 
+#: First words of names that promise to change something.
+_EFFECTS = frozenset(
+    {
+        *("add", "book", "buy", "cancel", "charge", "create", "delete", "deploy", "drop", "execute", "grant", "insert"),
+        *(
+            "merge",
+            "move",
+            "order",
+            "pay",
+            "post",
+            "publish",
+            "purchase",
+            "refund",
+            "remove",
+            "restart",
+            "revoke",
+            "send",
+        ),
+        *("start", "stop", "submit", "transfer", "update", "upload", "withdraw", "write"),
+    }
+)
 _GENERIC = re.compile(r"(?i)(do|run|call|execute|function|func|tool|action|test|foo|bar|helper|process|handle)_?\d*")
 #: Two descriptions more alike than this leave the model guessing.
 _ALIKE = 0.9
@@ -44,6 +65,14 @@ def _tool_advice(tool: FunctionTool) -> Iterator[tuple[str, str]]:
         yield "advice-description", f"the description of {tool.name} says little: what does it do, and when?"
     if _GENERIC.fullmatch(tool.name):
         yield "advice-name", f"{tool.name} is a name that says nothing; name what the function does"
+    verb = re.split(r"[_-]|(?<=[a-z])(?=[A-Z])", tool.name)[0].lower()
+    if verb in _EFFECTS and not tool.is_asking and not tool.idempotent and tool.verify is None:
+        yield (
+            "advice-ask",
+            (
+                f"{tool.name} seems to change something: say ask: always (or never), and idempotent or verify for after a crash"
+            ),
+        )
     properties = tool.parameters.get("properties")
     if not isinstance(properties, dict) or not properties:
         return

@@ -44,6 +44,7 @@ class FunctionTool(NamedTuple):
     verify: HandlerSpec | None = None  # tells after a crash whether a call ran; of the kind exec
     refuse_secrets: bool = False
     returns: dict[str, Json] | None = None
+    is_asking: bool = False  # the author said something under ask, be it never
     line: int = 0
     column: int = 0
 

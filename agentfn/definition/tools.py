@@ -101,6 +101,7 @@ def _function(reader: Reader, tool: Mapping[str, Json], path: Path) -> FunctionT
         verify=_verify(reader, body, _where(tool, path, place, "verify")),
         refuse_secrets=_secrets(reader, body, _where(tool, path, place, "secrets")),
         returns=_returns(reader, body, _where(tool, path, place, "returns")),
+        is_asking="ask" in body,
         line=line,
         column=column,
     )

@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.handlers.running import stoppable
+from agentfn.handlers.windows_job import close_job, open_job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,11 +70,16 @@ def run_program(
         ) as process,
         stoppable(lambda: _end(process)),
     ):
+        # On POSIX the session is the group that is ended whole.
+        job = open_job(process) if os.name == "nt" else None
         try:
             return _communicate(process, stdin, timeout)
         except BaseException:
             _end(process)
             raise
+        finally:
+            if job is not None:
+                close_job(job)
 
 
 def _communicate(process: subprocess.Popen[bytes], stdin: bytes, timeout: float) -> Finished:

@@ -95,6 +95,13 @@ class Calls:
         now = self._journal.clock()
         with self._journal.writing() as db:
             asked = [call.id for call in step.calls]
+            known = db.execute(
+                "SELECT id FROM call WHERE backend = ? AND endpoint = ? AND conversation = ? AND turn = ?"
+                " AND state NOT IN ('accepted', 'superseded', 'expired')",
+                self._key,
+            ).fetchall()
+            # A step whose calls are known already is the one that was known, whatever it is called now.
+            same = looked and {row[0] for row in known}.issuperset(asked)
             db.execute(
                 "UPDATE call SET state = 'accepted' WHERE turn = ? AND state IN ('finished', 'sent')"
                 f" AND (id NOT IN ({', '.join('?' * len(asked))}) OR (asked_by <> ? AND NOT ?))",
@@ -115,7 +122,7 @@ class Calls:
                 " asked_at = CASE WHEN ? AND asked_at IS NOT NULL THEN asked_at ELSE ? END,"
                 " skew = ? WHERE id = ?",
                 (
-                    *(json.dumps(usage), looked, step.id, looked, step.created_at),
+                    *(json.dumps(usage), same, step.id, same, step.created_at),
                     *(step.service_now - now, self._turn),
                 ),
             )

@@ -131,7 +131,7 @@ class TurnLoop:
             self._require_open(turn, given)
             with self._failures():
                 step = self._standing(turn)
-            return self._drive(step, given)
+            return self._drive(step, given, again=True)
 
     def _require_open(self, turn: Turn, given: Mapping[str, Outcome]) -> None:
         """Refuse outcomes of calls that somebody else answered while we waited for the conversation."""
@@ -203,7 +203,8 @@ class TurnLoop:
             )
         return look.step._replace(calls=look.waiting)
 
-    def _drive(self, step: Step, given: Mapping[str, Outcome]) -> TurnResult:
+    def _drive(self, step: Step, given: Mapping[str, Outcome], *, again: bool = False) -> TurnResult:
+        """Settle a step and send its outcomes until the turn is over; `again` says that the step was met before."""
         session = self.session
         calls = Calls(session.journal, session.conversation, self.turn)
         settler = Settler(session, self.turn, calls, self._lock.fileno() if self._lock else None)
@@ -214,7 +215,8 @@ class TurnLoop:
             if not step.calls:
                 return self._finish(step, calls)
             self._require_distinct(step)
-            calls.asked(step, settler.problems(step), self._usage)
+            calls.asked(step, settler.problems(step), self._usage, looked=again)
+            again = False
             self._announce(step)
             limit = self._limits.hit(rounds)
             if limit is not None:

@@ -51,7 +51,8 @@ class Settler:
 
     def settle(self, step: Step, given: Mapping[str, Outcome]) -> dict[str, Outcome]:
         """Return the outcomes of as many of the step's calls as can be settled now, by call id."""
-        rows = {row.id: row for row in self._calls.unsettled()}
+        # All of the turn's calls: one that is asked for again under its id gets the outcome that it has.
+        rows = {row.id: row for row in self._calls.all()}
         outcomes = {call.id: given[call.id] for call in step.calls if call.id in given}
         self._store({call: outcome for call, outcome in outcomes.items() if not _same(rows.get(call), outcome)})
         ready: list[_Ready] = []

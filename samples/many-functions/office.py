@@ -13,7 +13,7 @@ def find_meeting_room(time):
     return {"time": time, "room": "Baltic"}
 
 
-def order_lunch(day):
+def lunch_menu(day):
     return {"day": day, "menu": MENU[day]}
 
 

@@ -71,7 +71,9 @@ class Asker:
             except RefusedError as exc:
                 error = self._refusal(exc.reply, asking)
                 if not is_not_now(exc.reply):
-                    step = _recovered(asking, listener)[1] if in_doubt else None
+                    # Outputs that nothing waits for any more may have been delivered by somebody on the way, twice.
+                    is_open = in_doubt or error.code == "call_not_waiting"
+                    step = _recovered(asking, listener)[1] if is_open else None
                     if step is None:
                         raise error from exc
                     return step
