@@ -75,7 +75,8 @@ def pending(folder):
                 )
                 db.executemany(
                     "INSERT INTO call (backend, endpoint, conversation, turn, id, asked_by, position, function, arguments,"
-                    " state, output, asked_at) VALUES ('local', 'local/foundry', ?, ?, ?, 'x', 0, 'f', '{}', 'accepted', 'o', 1.0)",
+                    " state, output, asked_at)"
+                    " VALUES ('local', 'local/foundry', ?, ?, ?, 'x', 0, 'f', '{}', 'accepted', 'o', 1.0)",
                     [(f"c{number}", f"t{number}", f"k{n}") for n in range(10)],
                 )
         db.close()

@@ -9,7 +9,8 @@ from agentfn.backends.http import Channel, Options, RefusedError, UnknownFateErr
 from agentfn.backends.protocol import Listener, Look, OutputLimit, Start, Submit
 from agentfn.backends.service import Advice, Service, segment
 from agentfn.backends.sessions import shapes
-from agentfn.backends.sessions.turn import SESSIONS, SessionTurns
+from agentfn.backends.sessions.reading import SESSIONS, Reading
+from agentfn.backends.sessions.turn import SessionTurns
 from agentfn.errors import NegativeError, ServiceError
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class OpenAIBackend:
 
     def find_conversation(self, token: str) -> str | None:
         """Return the session that carries the stamp."""
-        return self._turns.stamped(token)
+        return Reading(self._service).stamped(token)
 
     def delete_conversation(self, conversation: str) -> bool:
         """Delete a session; one that still runs or waits is cancelled first (openai-agents.md §3)."""

@@ -73,6 +73,16 @@ def _require_said(values: dict[str, Any]) -> None:
             raise UsageError(f"{option} must be a number of seconds, got {value}")
 
 
+def span(text: str, option: str) -> float:
+    """Return a span of time such as 30m or 1d in seconds; raise UsageError where it is none."""
+    from agentfn.emulator.spans import seconds_of
+
+    seconds = seconds_of(text)
+    if seconds is None:
+        raise UsageError(f"{option} {text} is no span of time", hint="such as 30m, 12h or 1d")
+    return seconds
+
+
 def command(function: Callable[..., CommandResult | None]) -> Callable[..., int]:
     """Make a command of a function that takes an AppContext and its own options and returns a result.
 

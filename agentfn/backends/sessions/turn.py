@@ -6,31 +6,27 @@ always safe to send again; 409 is final; "unknown pending tool call" is a race a
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from agentfn.backends.http import NotSentError, RefusedError, Reply, UnknownFateError, is_not_now, told_status
+from agentfn.backends.http import NotSentError, RefusedError, UnknownFateError, is_not_now, told_status
 from agentfn.backends.protocol import Listener, Look, Start, Submit
-from agentfn.backends.service import Item, Page, Service, segment
 from agentfn.backends.sessions import shapes
+from agentfn.backends.sessions.posting import Posting, key_of
+from agentfn.backends.sessions.reading import SESSIONS, Reading, path_of
 from agentfn.backends.sessions.watch import ENDS, SILENCE_SECONDS, Stop, Watch
-from agentfn.errors import AgentfnError, NegativeError, PendingError, ServiceError
-from agentfn.model import Call, Outcome, Step
+from agentfn.errors import AgentfnError, PendingError, ServiceError
+from agentfn.model import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agentfn.backends.retry import Patience
-
-SESSIONS = "/agents/sessions"
+    from agentfn.backends.service import Item, Service
 
 #: For so long a turn may go without a single event before it is left for later.
 DEAF_SECONDS = 600.0
 #: How often a session whose creation got no answer is looked for before it is made again: the list lags behind
 #: (openai-agents.md §3).
 LOOKS_FOR_SESSION = 3
-_CONFLICT = 409
 _NO_OBFUSCATION = "include_obfuscation=false"
 
 
@@ -39,6 +35,8 @@ class SessionTurns:
 
     def __init__(self, service: Service, clock: Callable[[], float]) -> None:
         self._service = service
+        self._reading = Reading(service)
+        self._posting = Posting(service, self._reading)
         self._clock = clock
         self._watches: dict[str, Watch] = {}
         #: Sessions that were seen idle at the end of a turn of ours: nothing has to be asked before the next message.
@@ -69,7 +67,7 @@ class SessionTurns:
         failed: AgentfnError | None = None
         for call, outcome in request.outcomes:
             try:
-                self._answer(session, request.asked_by, call, outcome, listener)
+                self._posting.answer(session, request.asked_by, call, outcome, listener)
             except AgentfnError as exc:
                 failed = failed or exc  # the others' outputs are not lost with it
         if failed is not None:
@@ -79,12 +77,12 @@ class SessionTurns:
 
     def look(self, conversation: str, message: str | None = None, earlier_same: int = 0) -> Look:
         """Read how a session stands, and whether a message arrived."""
-        session, now = self._session(conversation)
+        session, now = self._reading.session(conversation)
         if session is None:
             return Look(exists=False)
         arrived, answered = True, frozenset[str]()
         if message is not None:
-            found = self._items(conversation)
+            found = self._reading.items(conversation)
             arrived = sum(shapes.is_user_message(i) and shapes.message_text(i) == message for i in found) > earlier_same
             answered = frozenset(str(i.get("call_id")) for i in found if i.get("type") == "function_call_output")
         waits = _waiting_step(session, now, ())
@@ -105,9 +103,11 @@ class SessionTurns:
         """Cancel what runs in a session; nothing happens where nothing does."""
         patience = self._service.channel.patience()
         event = {"type": "agent.session.input.cancel"}
-        lost = self._post(session, event, _key(session, "cancel", str(self._clock())), patience, "cancelling the turn")
+        lost = self._posting.post(
+            session, event, key_of(session, "cancel", str(self._clock())), patience, "cancelling the turn"
+        )
         if lost is not None:
-            raise self._lost(lost.told)
+            raise self._reading.lost(lost.told)
 
     def forget(self, session: str) -> None:
         """Let go of a session that is about to be removed."""
@@ -117,7 +117,7 @@ class SessionTurns:
     def items(self, conversation: str) -> list[Item] | None:
         """Return a session's items, oldest first; None where there is no such session."""
         pages = list(
-            self._service.pages(f"{_path(conversation)}/items", f"reading session {conversation}", order="asc")
+            self._service.pages(f"{path_of(conversation)}/items", f"reading session {conversation}", order="asc")
         )
         return [item for page in pages for item in page.entries] if pages else None
 
@@ -159,21 +159,11 @@ class SessionTurns:
             found, looks = None, 0
             while found is None and looks < LOOKS_FOR_SESSION:
                 # Wait before looking: the service may still be at it, and its list lags behind.
-                patience.wait(lost.reason, lost.headers, self._lost(lost.told))
-                found, looks = self.stamped(request.stamp.token), looks + 1
+                patience.wait(lost.reason, lost.headers, self._reading.lost(lost.told))
+                found, looks = self._reading.stamped(request.stamp.token), looks + 1
             if found is not None:
                 listener.conversation_opened(found)
                 return found
-
-    def stamped(self, token: str) -> str | None:
-        """Return the session that carries the stamp; new ones come first, so one page is enough."""
-        wanted = f"{quote('metadata[agentfn-id]', safe='')}={segment(token)}"
-        pages = self._service.pages(SESSIONS, "looking for the new session", order="desc", filters=(wanted,))
-        for session in next(pages, Page([], 0.0)).entries:
-            # A server that does not know the filter lists everything.
-            if shapes.remote_conversation(session).metadata.get("agentfn-id") == token:
-                return str(session.get("id"))
-        return None
 
     def _say(self, request: Start, session: str, listener: Listener) -> None:
         """Send a message on a session that is there already."""
@@ -183,21 +173,21 @@ class SessionTurns:
         self._watch(session, whole=True, said=request.message).earlier_same = request.earlier_same
         patience = self._service.channel.patience(listener.retrying)
         event = shapes.message_event(request.message)
-        key = _key(session, request.turn, "message")
+        key = key_of(session, request.turn, "message")
         while True:
-            lost = self._post(session, event, key, patience, "sending the message")
+            lost = self._posting.post(session, event, key, patience, "sending the message")
             if lost is None:
                 return
-            patience.wait(lost.reason, lost.headers, self._lost(lost.told))
+            patience.wait(lost.reason, lost.headers, self._reading.lost(lost.told))
             if self.look(session, request.message, request.earlier_same).arrived:
                 return
             # It is not there: the same bytes with the same key, by which the service would know them again.
 
     def _require_idle(self, session: str) -> None:
         """Refuse to speak into a running turn: the service would take it as part of that turn."""
-        found, _ = self._session(session)
+        found, _ = self._reading.session(session)
         if found is None:
-            raise _no_session(session, self._service.endpoint)
+            raise self._reading.absent(session)
         calls = shapes.calls_in(found)
         if calls:
             told = ", ".join(f"{call.id} {call.function}" for _, call in calls)
@@ -214,73 +204,6 @@ class SessionTurns:
             hint = f"wait until it is done: agentfn pending {session}"
             raise ServiceError(f"session {session} is busy with another turn", code="conversation_locked", hint=hint)
 
-    # Results ---------------------------------------------------------------------------------------------------------
-
-    def _answer(self, session: str, turn: str, call: Call, outcome: Outcome, listener: Listener) -> None:
-        """Send one call's result until the service has it."""
-        event = shapes.result_event(turn, call, outcome)
-        key = _key(session, turn, call.id)
-        patience = self._service.channel.patience(listener.retrying)
-        while True:
-            try:
-                lost = self._post(session, event, key, patience, f"answering {call.id}")
-            except _UnknownCallError as exc:
-                self._require_listed(session, call, exc.error)
-                patience.wait("the call does not take its result yet", {}, exc.error)
-                continue
-            if lost is None:
-                return
-            # The very same result is safe to send again, whatever became of the first (openai-agents.md §6).
-            patience.wait(lost.reason, lost.headers, self._lost(lost.told))
-
-    def _require_listed(self, session: str, call: Call, error: AgentfnError) -> None:
-        """Tell the race, in which a call is seen before it takes a result, from a call that waits no more."""
-        found, _ = self._session(session)
-        if found is None:
-            raise _no_session(session, self._service.endpoint)
-        if call.id not in {listed.id for _, listed in shapes.calls_in(found)}:
-            raise NegativeError(
-                f"call {call.id} of {session} does not wait any more: {error.message}",
-                code="call_not_waiting",
-                hint="agentfn pending shows what waits",
-            )
-
-    def _post(self, session: str, event: Item, key: str, patience: Patience, doing: str) -> UnknownFateError | None:
-        """Send one event, waiting out "not now"; return what is unknown of it, None where it was accepted."""
-        path = f"{_path(session)}/events"
-        while True:
-            try:
-                self._service.channel.attempt("POST", path, body={"events": [event]}, headers={"Idempotency-Key": key})
-            except UnknownFateError as exc:
-                return exc
-            except NotSentError as exc:
-                patience.wait(exc.reason, {}, exc.error, most=2)
-            except RefusedError as exc:
-                error = self._refused(exc.reply, session, doing)
-                if not (is_not_now(exc.reply) or _is_setting_up(exc.reply)):
-                    raise error from exc
-                patience.wait(told_status(exc.reply), exc.reply.headers, error, status=exc.reply.status)
-            else:
-                return None
-
-    def _refused(self, reply: Reply, session: str, doing: str) -> Exception:
-        """Return what a refused event becomes (openai-agents.md §6)."""
-        error = reply.error()
-        message = str(error.get("message") or "")
-        told = self._service.refusal(reply, doing)
-        if reply.status == 404:  # noqa: PLR2004  # HTTP's own numbers
-            return _no_session(session, self._service.endpoint)
-        if message.startswith("Unknown pending tool call"):
-            return _UnknownCallError(told)
-        if reply.status == 413 or (reply.status == 400 and _is_about_size(error)):  # noqa: PLR2004
-            hint = "return less, or a link to it; the call still waits: agentfn respond --call ID --output TEXT"
-            return ServiceError(told.message, code="output_too_large", hint=hint, status=reply.status)
-        if "belongs to a different" in message or (reply.status == _CONFLICT and not _is_setting_up(reply)):
-            # Never to be sent again: the call has another result, or its turn is over.
-            hint = f"agentfn log {session} shows what the service has"
-            return NegativeError(told.message, code="result_refused", hint=hint)
-        return told
-
     # Watching --------------------------------------------------------------------------------------------------------
 
     def _open(self, method: str, path: str, body: Item | None = None) -> Any:
@@ -290,15 +213,15 @@ class SessionTurns:
         """Open the session's stream; raise where that cannot be done."""
         self._unwatch(session)
         try:
-            events = self._open("GET", f"{_path(session)}/events?{_NO_OBFUSCATION}")
+            events = self._open("GET", f"{path_of(session)}/events?{_NO_OBFUSCATION}")
         except RefusedError as exc:
             if exc.reply.status == 404:  # noqa: PLR2004  # HTTP's own number
-                raise _no_session(session, self._service.endpoint) from exc
+                raise self._reading.absent(session) from exc
             raise self._service.refusal(exc.reply, f"watching session {session}") from exc
         except NotSentError as exc:
             raise exc.error from exc
         except UnknownFateError as exc:
-            raise self._lost(exc.told) from exc
+            raise self._reading.lost(exc.told) from exc
         watch = Watch(events, self._clock, whole=whole, said=said)
         self._watches[session] = watch
         return watch
@@ -322,12 +245,12 @@ class SessionTurns:
         while True:
             found, now = stop.session, watch.now
             if stop.kind == "cut":
-                patience.wait(stop.reason, {}, self._lost(stop.reason))
+                patience.wait(stop.reason, {}, self._reading.lost(stop.reason))
                 watch = self._rewatch(session, watch)
             if found is None or (_lists_only(found, sent) and not shapes.others_in(found)):
-                found, now = self._session(session)
+                found, now = self._reading.session(session)
             if found is None:
-                raise _no_session(session, self._service.endpoint)
+                raise self._reading.absent(session)
             # 202 means accepted, so the session may still be idle from before: our message must be there first.
             if found.get("status") in ENDS and (watch.turn or watch.said is None or self._has_begun(session, watch)):
                 return self._ended(session, found, now, watch)
@@ -335,12 +258,12 @@ class SessionTurns:
             if step is not None:
                 return step
             if watch.deaf_seconds > DEAF_SECONDS:
-                raise self._lost(f"nothing was heard of session {session} for {DEAF_SECONDS:.0f} s")
+                raise self._reading.lost(f"nothing was heard of session {session} for {DEAF_SECONDS:.0f} s")
             stop = watch.until_stop(listener)
 
     def _has_begun(self, session: str, watch: Watch) -> bool:
         """Tell whether the message that a stream was opened for has a turn, and take note of it."""
-        items = self._items(session)
+        items = self._reading.items(session)
         turns = [i.get("turn_id") for i in items if shapes.is_user_message(i) and shapes.message_text(i) == watch.said]
         if len(turns) <= watch.earlier_same:
             return False
@@ -366,8 +289,8 @@ class SessionTurns:
         if watch is not None and watch.whole and turn.get("status"):
             messages = watch.messages()
         else:
-            turn = self._turn(session, str(turn.get("id") or ""))
-            messages = self._items(session, str(turn.get("id") or "")) if turn else []
+            turn = self._reading.turn(session, str(turn.get("id") or ""))
+            messages = self._reading.items(session, str(turn.get("id") or "")) if turn else []
         failure = shapes.failure_of(turn) if turn else None
         if found.get("status") != "idle" and failure is None:
             failure = str(found.get("error") or (watch.error if watch is not None else None) or found.get("status"))
@@ -379,50 +302,6 @@ class SessionTurns:
             failure=None if failure is None else self._service.channel.mask(failure),
             usage=shapes.usage_of(turn),
         )
-
-    # Looking ---------------------------------------------------------------------------------------------------------
-
-    def _session(self, session: str) -> tuple[Item | None, float]:
-        """Return a session as it stands, and the service's clock; None where there is no such session."""
-        reply = self._service.get(_path(session), f"looking at session {session}")
-        if reply is None:
-            return None, 0.0
-        if not isinstance(reply.body, dict):
-            raise ServiceError(f"session {session}: the answer was no JSON object", code="bad_answer")
-        return reply.body, reply.service_now
-
-    def _turn(self, session: str, turn: str) -> Item:
-        """Return a turn, the latest one where it is not named; empty where there is none."""
-        path = f"{_path(session)}/turns"
-        reply = self._service.get(
-            f"{path}/{segment(turn)}" if turn else f"{path}?limit=1&order=desc", "reading the turn"
-        )
-        body = reply.body if reply is not None and isinstance(reply.body, dict) else {}
-        if turn:
-            return body
-        data = body.get("data")
-        return data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else {}
-
-    def _items(self, session: str, turn: str | None = None) -> list[Item]:
-        path = f"{_path(session)}/turns/{segment(turn)}/items" if turn else f"{_path(session)}/items"
-        return [
-            i for page in self._service.pages(path, f"reading session {session}", order="asc") for i in page.entries
-        ]
-
-    def _lost(self, reason: str) -> ServiceError:
-        return ServiceError(
-            f"{self._service.endpoint} failed or did not answer ({reason}), and went on doing so",
-            code="unknown_fate",
-            hint="agentfn pending looks what became of it; what was computed is kept, and agentfn respond goes on",
-        )
-
-
-class _UnknownCallError(Exception):
-    """The service does not know the call, or does not know it yet; `error` is what the user would be told."""
-
-    def __init__(self, error: AgentfnError) -> None:
-        super().__init__(error.message)
-        self.error = error
 
 
 def _waiting_step(session: Item, now: float, sent: tuple[str, ...]) -> Step | None:
@@ -449,31 +328,3 @@ def _lists_only(session: Item, sent: tuple[str, ...]) -> bool:
     """Tell whether a snapshot lists nothing but what was just answered: it was taken before that."""
     calls = shapes.calls_in(session)
     return bool(calls) and all(call.id in sent for _, call in calls)
-
-
-def _is_setting_up(reply: Reply) -> bool:
-    """Tell the one conflict that passes by itself (openai-agents.md §4.1)."""
-    return reply.status == _CONFLICT and "initial input is still pending" in str(reply.error().get("message") or "")
-
-
-def _is_about_size(error: Item) -> bool:
-    """Tell whether a refusal is about a result's size; its words are not documented (openai-agents.md §6)."""
-    message, param = str(error.get("message") or "").lower(), str(error.get("param") or "")
-    return "output" in param and ("larg" in message or "long" in message or "size" in message or "exceed" in message)
-
-
-def _no_session(session: str, endpoint: str) -> NegativeError:
-    return NegativeError(
-        f"there is no session {session} at {endpoint}",
-        code="conversation_not_found",
-        hint="agentfn list shows the conversations there are",
-    )
-
-
-def _key(*parts: str) -> str:
-    """Return an idempotency key: the same for the same event, in whatever process (openai-agents.md §1)."""
-    return "agentfn-" + hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def _path(session: str) -> str:
-    return f"{SESSIONS}/{segment(session)}"

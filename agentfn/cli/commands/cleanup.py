@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from agentfn.journal.ledger import Ledger, Resource
     from agentfn.lifecycle.cleanup import CleanUp, Selection
     from agentfn.model import Json
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 @opt.command
@@ -36,7 +33,7 @@ def cleanup(
     from agentfn.journal.ledger import Ledger
     from agentfn.lifecycle.cleanup import Selection, chosen, remove
 
-    before = ctx.clock() - _seconds(older_than) if older_than is not None else None
+    before = ctx.clock() - opt.span(older_than, "--older-than") if older_than is not None else None
     selection = Selection(tuple(agent or ()), tuple(conversation or ()), run, before, all_)
     if all_ and (agent or conversation):
         raise UsageError("--all takes everything, --agent and --conversation name some of it", hint="choose one")
@@ -92,13 +89,6 @@ def _require_consent(ctx: AppContext, rows: list[Resource]) -> None:
         ctx.console.say(f"  {row.kind} {row.label}")
     if not confirmed(ctx.console, f"remove these {len(rows)}?"):
         raise NegativeError("nothing was removed: not confirmed", code="declined")
-
-
-def _seconds(text: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
-    if match is None:
-        raise UsageError(f"--older-than {text} is no span of time", hint="such as 30m, 12h or 1d")
-    return float(match[1]) * _UNITS[match[2]]
 
 
 def _data(row: Resource) -> dict[str, Json]:

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 def respond(
     ctx: AppContext,
     conversation: Annotated[str | None, typer.Argument(help="Where the call waits; may be left out if clear.")] = None,
-    call: Annotated[
-        str | None,
-        typer.Option("--call", help="The call's id; may be left out if only one waits."),
-    ] = None,
+    call: Annotated[str | None, typer.Option("--call", help="Its id; may be left out if only one waits.")] = None,
     output: Annotated[str | None, typer.Option("--output", help="The output, as it is.")] = None,
     output_file: Annotated[str | None, typer.Option("--output-file", help="A file with it; - is stdin.")] = None,
     error: Annotated[str | None, typer.Option("--error", help="Tell the agent that the call failed, and why.")] = None,

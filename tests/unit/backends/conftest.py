@@ -13,6 +13,7 @@ import pytest
 from agentfn.backends.credentials import fixed
 from agentfn.backends.foundry import FoundryBackend
 from agentfn.backends.http import Channel, Options
+from agentfn.backends.openai import BETA, OpenAIBackend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,3 +194,29 @@ def backend(server: Scripted, slept: list[float], log: list[str]) -> Iterator[Fo
 @pytest.fixture
 def listener() -> Listener:
     return Listener()
+
+
+class Clock:
+    """A clock that moves by `step` each time it is read."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+        self.step = 0.0
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def sessions(server, slept, clock) -> Iterator[OpenAIBackend]:
+    options = Options(sleep=slept.append, clock=clock, chance=lambda: 0.0, headers=BETA)
+    channel = Channel(server.endpoint, fixed(TOKEN, "the test"), options)
+    opened = OpenAIBackend(channel, name="openai", endpoint=server.endpoint, clock=clock)
+    yield opened
+    opened.close()

@@ -2,104 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from agentfn.backends.credentials import fixed
-from agentfn.backends.http import Channel, Options
-from agentfn.backends.openai import BETA, OpenAIBackend
-from agentfn.backends.protocol import Start, Submit
-from agentfn.errors import NegativeError, PendingError, ServiceError
-from agentfn.model import AgentRef, Call, Outcome, Stamp
-from tests.unit.backends.conftest import LOST, NOW, TOKEN, Answer, ok, page, refused, streamed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-SESSIONS = "/agents/sessions"
-ONE = f"{SESSIONS}/sess_1"
-EVENTS = f"{ONE}/events"
-STAMP = Stamp("run_1", "rsc_1", None)
-AGENT = AgentRef("demo", "agent_1")
-CALL = Call("exec_1", "get_weather", '{"city": "Oslo"}')
-ACTION = {"type": "function_call", "turn_id": "turn_1", "call_id": "exec_1", "name": "get_weather"}
-ACTION |= {"arguments": {"city": "Oslo"}}  # type: ignore[dict-item]  # an object, as the service sends it
-ACCEPTED = Answer(202)
-
-
-class Clock:
-    """A clock that a test moves, and that moves by sleeping."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-        self.step = 0.0
-
-    def __call__(self) -> float:
-        self.now += self.step
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def sessions(server, slept, clock) -> Iterator[OpenAIBackend]:
-    options = Options(sleep=slept.append, clock=clock, chance=lambda: 0.0, headers=BETA)
-    channel = Channel(server.endpoint, fixed(TOKEN, "the test"), options)
-    opened = OpenAIBackend(channel, name="openai", endpoint=server.endpoint, clock=clock)
-    yield opened
-    opened.close()
-
-
-def session(status: str = "in_progress", *actions: dict[str, Any], **more: Any) -> dict[str, Any]:
-    found = {"id": "sess_1", "object": "agent.session", "status": status, "required_actions": list(actions)}
-    return found | {"error": None, "agent": {"id": "agent_1", "name": "demo"}, "last_active_at": int(NOW), **more}
-
-
-def item(kind: str, text: str, **more: Any) -> dict[str, Any]:
-    role = "user" if kind == "user" else "assistant"
-    content = [{"type": "input_text" if kind == "user" else "output_text", "text": text}]
-    found = {"type": "message", "id": f"msg_{text}", "turn_id": "turn_1", "role": role, "content": content}
-    return found | {"status": "completed", "phase": None if kind == "user" else "final_answer", **more}
-
-
-def event(kind: str, **fields: Any) -> dict[str, Any]:
-    return {"type": f"agent.session.{kind}", "event_id": f"evt_{kind}", **fields}
-
-
-def turn(what: str, status: str | None = None, **fields: Any) -> dict[str, Any]:
-    found = {"id": "turn_1", "status": status or what, "created_at": int(NOW), "error": None, "usage": None}
-    return event(f"turn.{what}", turn_id="turn_1", turn=found | fields)
-
-
-def added(found: dict[str, Any]) -> dict[str, Any]:
-    return event("turn.item.added", turn_id="turn_1", output_index=None, item=found)
-
-
-def done(found: dict[str, Any], index: int = 0) -> dict[str, Any]:
-    return event("turn.item.done", turn_id="turn_1", output_index=index, item=found)
-
-
-BEGUN = [event("created", session=session()), turn("created", "queued"), added(item("user", "hi"))]
-ASKS = event("requires_action", session=session("requires_action", ACTION))
-ENDS = [done(item("agent", "sunny")), turn("completed"), event("idle", session=session("idle"))]
-
-
-def stream(*events: dict[str, Any] | str, cut: str | None = None) -> Answer:
-    frames = [e if isinstance(e, str) else f"event: {e.get('type')}\ndata: {json.dumps(e)}\n\n" for e in events]
-    return streamed("".join(frames).encode(), cut=cut)
-
-
-def start(message: str = "hi", conversation: str | None = None, earlier_same: int = 0) -> Start:
-    return Start(AGENT, message, "turn_ours", conversation, STAMP, earlier_same)
-
-
-def submit(*pairs: tuple[Call, Outcome]) -> Submit:
-    return Submit(AGENT, "sess_1", "turn_1", "turn_1", pairs)
+from agentfn.errors import NegativeError, ServiceError
+from agentfn.model import Outcome
+from tests.unit.backends.conftest import LOST, ok, page, refused
+from tests.unit.backends.session_shapes import (
+    ACCEPTED,
+    ACTION,
+    ASKS,
+    BEGUN,
+    CALL,
+    ENDS,
+    EVENTS,
+    ONE,
+    SESSIONS,
+    STAMP,
+    done,
+    event,
+    item,
+    session,
+    start,
+    stream,
+    submit,
+    turn,
+)
 
 
 def test_a_turn_with_a_call_costs_two_requests(server, sessions, listener):
@@ -314,117 +243,3 @@ def test_one_result_that_is_too_large_does_not_take_the_others_along(server, ses
         sessions.submit(submit((CALL, Outcome(output="x" * 100)), (other, Outcome(output="y"))), listener)
     assert caught.value.code == "output_too_large"
     assert server.seen[2].body["events"][0]["call_id"] == "exec_2"
-
-
-# Messages on a session that is there already -------------------------------------------------------------------------
-
-
-def test_a_message_goes_out_on_an_idle_session_with_the_stream_open_before(server, sessions, listener):
-    server.expect(
-        ("GET", ONE, ok(session("idle"))), ("GET", EVENTS, stream(*BEGUN[1:], *ENDS)), ("POST", EVENTS, ACCEPTED)
-    )
-    assert sessions.start(start(conversation="sess_1"), listener).answer == "sunny"
-    assert server.seen[1].query == "include_obfuscation=false"
-    (sent,) = server.seen[2].body["events"]
-    assert sent["input"] == [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}]
-
-
-def test_the_turn_of_another_writer_is_not_taken_for_ours(server, sessions, listener):
-    other = {"id": "turn_0", "status": "completed"}
-    theirs = [
-        event("turn.created", turn_id="turn_0", turn={**other, "status": "queued"}),
-        event("turn.item.added", turn_id="turn_0", item=item("user", "theirs")),
-        event("turn.item.done", turn_id="turn_0", output_index=0, item=item("agent", "not for us")),
-        event("turn.completed", turn_id="turn_0", turn=other),
-        event("idle", session=session("idle")),
-    ]
-    server.expect(
-        ("GET", ONE, ok(session("idle"))),
-        ("GET", EVENTS, stream(*theirs, *BEGUN[1:], *ENDS)),
-        ("POST", EVENTS, ACCEPTED),
-    )
-    assert sessions.start(start(conversation="sess_1"), listener).answer == "sunny"
-    assert listener.turns == ["turn_1"]
-
-
-@pytest.mark.parametrize(
-    ("state", "error", "code"),
-    [
-        (session("requires_action", ACTION), PendingError, "unanswered_call"),
-        (session("requires_action", {"type": "blood_sample", "id": "b"}), PendingError, "other_action"),
-        (session("in_progress"), ServiceError, "conversation_locked"),
-    ],
-)
-def test_nothing_is_said_into_a_turn_that_is_not_over(server, sessions, listener, state, error, code):
-    server.expect(("GET", ONE, ok(state)))
-    with pytest.raises(error) as caught:
-        sessions.start(start(conversation="sess_1"), listener)
-    assert caught.value.code == code
-
-
-def test_a_message_whose_fate_is_unknown_is_looked_for_before_it_goes_out_again(server, sessions, listener):
-    server.expect(
-        ("GET", ONE, ok(session("idle"))),
-        ("GET", EVENTS, stream(*BEGUN[1:], *ENDS)),
-        ("POST", EVENTS, LOST),
-        ("GET", ONE, ok(session("in_progress"))),
-        ("GET", f"{ONE}/items", page([item("user", "hi")])),
-        ("POST", EVENTS, ACCEPTED),
-    )
-    # It was said once before, so what is there is not ours: the same bytes go out again with the same key.
-    assert sessions.start(start(conversation="sess_1", earlier_same=1), listener).answer == "sunny"
-    assert server.seen[2].headers["idempotency-key"] == server.seen[5].headers["idempotency-key"]
-
-
-def test_an_idle_session_does_not_yet_mean_that_our_turn_is_over(server, sessions, listener, clock):
-    clock.step = 3.0
-    server.expect(
-        ("GET", ONE, ok(session("idle"))),
-        ("GET", EVENTS, stream(":\n\n", ":\n\n", *BEGUN[1:], *ENDS)),
-        ("POST", EVENTS, ACCEPTED),
-        ("GET", ONE, ok(session("idle"))),
-        ("GET", f"{ONE}/items", page([])),
-    )
-    assert sessions.start(start(conversation="sess_1"), listener).answer == "sunny"
-
-
-def test_what_is_set_up_yet_is_waited_for(server, sessions, listener, slept):
-    busy = refused(409, "conflict_error", "session initial input is still pending")
-    server.expect(
-        ("GET", ONE, ok(session("idle"))),
-        ("GET", EVENTS, stream(*BEGUN[1:], *ENDS)),
-        ("POST", EVENTS, busy),
-        ("POST", EVENTS, ACCEPTED),
-    )
-    assert sessions.start(start(conversation="sess_1"), listener).answer == "sunny"
-    assert len(slept) == 1
-
-
-# Looking and removing ------------------------------------------------------------------------------------------------
-
-
-def test_a_session_that_computes_is_running(server, sessions):
-    server.expect(("GET", ONE, ok(session("in_progress"))))
-    look = sessions.look("sess_1")
-    assert (look.exists, look.running, look.step, look.waiting) == (True, True, None, ())
-
-
-def test_a_session_that_waits_is_cancelled_before_it_is_deleted(server, sessions, slept):
-    busy = refused(409, "conflict_error", "session must be durably idle or failed without required actions")
-    server.expect(
-        ("DELETE", ONE, busy),
-        ("POST", EVENTS, ACCEPTED),
-        ("DELETE", ONE, ok({"id": "sess_1", "deleted": True})),
-    )
-    assert sessions.delete_conversation("sess_1") is True
-    assert server.seen[1].body == {"events": [{"type": "agent.session.input.cancel"}]}
-    assert len(slept) == 1
-
-
-def test_an_agent_whose_creation_got_no_answer_is_found_by_its_stamp(server, sessions, tmp_path):
-    from agentfn.definition.agent import Agent
-
-    mine = {"id": "agent_9", "name": "demo", "metadata": STAMP.metadata()}
-    server.expect(("POST", "/agents", LOST), ("GET", "/agents", page([])), ("GET", "/agents", page([mine])))
-    ref = sessions.create_agent(Agent("demo", "m", None), STAMP)
-    assert ref == AgentRef("demo", "agent_9", "agent_9")
