@@ -56,7 +56,9 @@ def turns(folder):
             env = {**os.environ, "AGENTFN_HOME": str(folder / f"{mode}{number}")}
             times.append(measured([sys.executable, "turn.py", "x", mode], env, folder))
     full, off = (statistics.median(found[mode]) for mode in ("full", "off"))
-    print(f"turn of {CALLS} calls: {full:.3f} s with fsync, {off:.3f} s without: {(full - off) / CALLS * 1000:.2f} ms a call")
+    print(
+        f"turn of {CALLS} calls: {full:.3f} s with fsync, {off:.3f} s without: {(full - off) / CALLS * 1000:.2f} ms a call"
+    )
 
 
 def pending(folder):
