@@ -43,8 +43,8 @@ def _check(request: Request, demanded: bool) -> None:  # the shape of Face
     if demanded and not has_credentials(request):
         message = "You didn't provide an API key."
         raise ApiError(401, error_body(401, message), {"WWW-Authenticate": "Bearer"})
-    kind = request.headers.get("content-type", "")
-    if request.method == "POST" and not kind.startswith("application/json"):
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if request.method == "POST" and kind != "application/json":
         message = "expected request with Content-Type: application/json"
         raise ApiError(400, error_body(400, message))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agentfn.emulator.sessions.errors import invalid, missing, wrong_type, wrong_value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from agentfn.emulator.http import Request
 
@@ -16,12 +16,15 @@ Body = dict[str, Any]
 
 LONGEST_TEXT = 1_048_576
 LARGEST_TOOLS = 3_145_728
+MOST_TOOLS = 2000
 _NAME, _PAIRS, _KEY, _VALUE = 128, 16, 64, 512
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _SUMMARIES = ("concise", "detailed", "auto")
 _TIERS = ("auto", "default", "flex", "priority", "fast", "ultrafast")
 _VERBOSITIES = ("low", "medium", "high")
 _FORMATS = ("text", "json_schema")
+#: The kinds of tools; only the first two do anything here.
+_TOOLS = ("function", "tool_search", "programmatic_tool_calling", "mcp", "web_search", "computer_use", "automations")
 _FUNCTION = ("type", "name", "description", "parameters", "defer_loading", "async")
 
 #: What configures an agent, saved or of one session.
@@ -175,33 +178,71 @@ def _object(value: Any, param: str) -> None:
         raise wrong_type(param, "an object", value)
 
 
-def _choice(value: Any, param: str, allowed: tuple[str, ...]) -> None:
+def _flag(value: Any, param: str) -> None:
+    if value is not None and not isinstance(value, bool):
+        raise wrong_type(param, "a boolean", value)
+
+
+def check_choice(value: Any, param: str, allowed: tuple[str, ...]) -> None:
+    """Check a value that is one of a few words; null counts as not there."""
     if value is not None and value not in allowed:
         raise wrong_value(param, value, allowed)
+
+
+def _check_switch(name: str) -> Callable[[Any, str], None]:
+    """Return the check of an object whose one member is a flag."""
+
+    def check(value: Any, param: str) -> None:
+        _object(value, param)
+        require_known(value, (name,), f"{param}.")
+        _flag(value.get(name), f"{param}.{name}")
+
+    return check
+
+
+def _check_multi_agent(value: Any, param: str) -> None:
+    _object(value, param)
+    require_known(value, ("enabled", "max_concurrent_subagents"), f"{param}.")
+    if value.get("enabled") is None:
+        raise missing(f"{param}.enabled")
+    _flag(value["enabled"], f"{param}.enabled")
+    most = value.get("max_concurrent_subagents")
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int)):
+        raise wrong_type(f"{param}.max_concurrent_subagents", "an integer", most)
 
 
 def _check_reasoning(value: Any, param: str) -> None:
     _object(value, param)
     require_known(value, ("effort", "summary"), f"{param}.")
-    _choice(value.get("effort"), f"{param}.effort", _EFFORTS)
-    _choice(value.get("summary"), f"{param}.summary", _SUMMARIES)
+    check_choice(value.get("effort"), f"{param}.effort", _EFFORTS)
+    check_choice(value.get("summary"), f"{param}.summary", _SUMMARIES)
 
 
 def _check_text(value: Any, param: str) -> None:
     _object(value, param)
     require_known(value, ("format", "verbosity"), f"{param}.")
-    _choice(value.get("verbosity"), f"{param}.verbosity", _VERBOSITIES)
+    check_choice(value.get("verbosity"), f"{param}.verbosity", _VERBOSITIES)
     form = value.get("format")
     if form is None:
         return
     _object(form, f"{param}.format")
-    _choice(form.get("type"), f"{param}.format.type", _FORMATS)
-    require_known(form, ("type", "schema") if form.get("type") == "json_schema" else ("type",), f"{param}.format.")
+    if form.get("type") is None:
+        raise missing(f"{param}.format.type")
+    check_choice(form["type"], f"{param}.format.type", _FORMATS)
+    require_known(form, ("type", "schema") if form["type"] == "json_schema" else ("type",), f"{param}.format.")
+    if form["type"] == "json_schema":
+        if form.get("schema") is None:
+            raise missing(f"{param}.format.schema")
+        _object(form["schema"], f"{param}.format.schema")
+        if form["schema"].get("type") != "object":
+            raise invalid("Invalid schema: its root must be of 'type: \"object\"'.", f"{param}.format.schema")
 
 
 def _check_tools(tools: Any, param: str) -> None:
     if not isinstance(tools, list):
         raise wrong_type(param, "an array", tools)
+    if len(tools) > MOST_TOOLS:
+        raise invalid(f"Invalid '{param}': at most {MOST_TOOLS} tools are allowed.", param)
     names: set[str] = set()
     searches = 0
     for index, tool in enumerate(tools):
@@ -209,6 +250,7 @@ def _check_tools(tools: Any, param: str) -> None:
         _object(tool, at)
         if tool.get("type") is None:
             raise missing(f"{at}.type")
+        check_choice(tool["type"], f"{at}.type", _TOOLS)
         if tool["type"] == "function":
             _check_function(tool, at)
             if tool["name"] in names:
@@ -235,6 +277,8 @@ def _check_function(tool: Body, at: str) -> None:
     if tool.get("parameters") is None:
         raise missing(f"{at}.parameters")
     _object(tool["parameters"], f"{at}.parameters")
+    for key in ("defer_loading", "async"):
+        _flag(tool.get(key), f"{at}.{key}")
     kind = tool["parameters"].get("type")
     if isinstance(kind, str) and kind != "object":
         raise invalid(
@@ -254,9 +298,9 @@ _CHECKS = {
     "instructions": lambda value, param: _text(value, param, LONGEST_TEXT),
     "tools": _check_tools,
     "reasoning": _check_reasoning,
-    "service_tier": lambda value, param: _choice(value, param, _TIERS),
+    "service_tier": lambda value, param: check_choice(value, param, _TIERS),
     "text": _check_text,
-    "multi_agent": _object,
-    "compaction": _object,
-    "experimental": _object,
+    "multi_agent": _check_multi_agent,
+    "compaction": _check_switch("async"),
+    "experimental": _check_switch("time_awareness"),
 }

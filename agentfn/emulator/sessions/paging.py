@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LARGEST, USUAL = 100, 20
+MOST_DIGITS = 19
 
 
 def page(
@@ -40,8 +41,11 @@ def page(
 
 def _limit(request: Request, *, strict: bool) -> int:
     text = request.query.get("limit", str(USUAL))
-    if not (text.removeprefix("-").isascii() and text.removeprefix("-").isdecimal()):
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()):
         raise invalid("Failed to deserialize query string: limit: invalid digit found in string")
+    if len(digits) > MOST_DIGITS:
+        raise invalid("Failed to deserialize query string: limit: number too large to fit in target type")
     limit = int(text)
     if strict and not 1 <= limit <= LARGEST:
         raise invalid(f"limit must be between 1 and {LARGEST}")
