@@ -34,6 +34,21 @@ def test_the_command_in_a_sample_works(run, path, face) -> None:
     assert bool(ran.stdout) != manual
 
 
+@pytest.mark.parametrize("path", AGENTS, ids=lambda path: path.parent.name)
+def test_the_command_in_a_sample_works_over_a_socket(run, serve, path, face) -> None:
+    """The same, with a client and a service that share nothing but the wire."""
+    command = re.search(r"^# Try: agentfn (.+?)(?: --protocol openai)?$", path.read_text(), re.MULTILINE)
+    assert command is not None
+    scenario = path.with_name("scenario.yaml")
+    served = serve(*(["--scenario", scenario] if scenario.is_file() else []))
+    endpoint = served.env["FOUNDRY_PROJECT_ENDPOINT" if face[1] == "foundry" else "OPENAI_BASE_URL"]
+    manual = "handler: manual" in path.read_text()
+    flags = ["--backend", face[1], "--endpoint", endpoint]
+    ran = run(*shlex.split(command[1]), *flags, "--json", cwd=ROOT, exit=8 if manual else 0)
+    assert ran.data["calls"]
+    assert (ran.data["answer"] is None) == manual
+
+
 def test_the_weather_assistant_chains_three_functions(run, face) -> None:
     question = "How is the weather in my favourite city?"
     ran = run("chat", SAMPLES / "weather" / "agent.yaml", question, "--json", *face)
