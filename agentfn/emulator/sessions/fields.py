@@ -140,9 +140,12 @@ def message_list(given: Any, param: str) -> list[Body]:
         at = f"{param}[{index}]"
         _object(message, at)
         require_known(message, ("role", "type", "content"), f"{at}.")
-        if message.get("role") != "user":
-            raise wrong_value(f"{at}.role", message.get("role"), ("user",))
-        messages.append({"role": "user", "content": content_of(message.get("content"), f"{at}.content")})
+        for key in ("role", "content"):
+            if message.get(key) is None:
+                raise missing(f"{at}.{key}")
+        check_choice(message["role"], f"{at}.role", ("user",))
+        check_choice(message.get("type"), f"{at}.type", ("message",))
+        messages.append({"role": "user", "content": content_of(message["content"], f"{at}.content")})
     return messages
 
 

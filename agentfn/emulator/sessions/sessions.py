@@ -12,6 +12,7 @@ from agentfn.emulator.sessions.errors import absent, conflict, invalid, missing,
 from agentfn.emulator.sessions.fields import (
     CONFIGURATION,
     body_of,
+    check_choice,
     check_configuration,
     completed,
     messages_of,
@@ -44,7 +45,9 @@ _KNOWN = (
     "prompt_cache_options",
     "review",
 )
+_CLEARED = ("instructions", "tools")
 _CHANGEABLE = ("metadata", "agent", "prompt_cache_options", "review")
+_REVIEWS, _TTLS = ("none", "auto_review"), ("30m", "12h")
 _FILTER = re.compile(r"metadata\[(.+)\]")
 
 
@@ -73,11 +76,15 @@ class Sessions:
         require_known(body, _KNOWN)
         agent_id, agent = self._configuration(body)
         _check_environment(body)
+        if not isinstance(body.get("stream") or False, bool):
+            raise wrong_type("stream", "a boolean", body["stream"])
         messages = self._input(body)
         metadata = metadata_of(body)
         now = int(self._store.now())
         row = rows.SessionRow(new_id("sess"), now, now, agent_id, agent, metadata, _settings(body), {})
-        key = f"session:{agent_id}:{json.dumps(messages, sort_keys=True)}"
+        # An agent given in place has an id of its own in each session, and is known by its configuration here.
+        asked = agent_id if body.get("agent_id") is not None else json.dumps(body["agent"], sort_keys=True)
+        key = f"session:{asked}:{json.dumps(messages, sort_keys=True)}"
         row = row._replace(thread=self._store.thread(key))
         decision = self._machine.foresee(row, [{"type": "message", **message} for message in messages])
         if decision.reply.fault is not None or decision.reply.cut == "before":
@@ -112,7 +119,10 @@ class Sessions:
             for row in rows.all_sessions(self._store)
             if agent in (None, row.agent_id) and wanted.items() <= row.metadata.items()
         ]
-        return page(request, [rows.show_session(self._store, row) for row in found])
+        for row in found:  # who only lists sees what becomes of them, too
+            self._machine.advance(row.id)
+        kept = {row.id: row for row in rows.all_sessions(self._store)}
+        return page(request, [rows.show_session(self._store, kept[row.id]) for row in found if row.id in kept])
 
     def get(self, request: Request, identity: str) -> Answer:
         """Return one session."""
@@ -126,14 +136,15 @@ class Sessions:
         require_known(body, _CHANGEABLE)
         if not body:
             raise invalid("At least one update field is required")
-        row = rows.session_of(self._store, identity)
-        changed = body.get("agent") or {}
+        changed = _object_at(body, "agent")
         require_known(changed, ("model", "reasoning", "service_tier", "tools"), "agent.")
         check_configuration(changed, "agent.")
-        agent = row.agent | completed({**row.agent, **{k: v for k, v in changed.items() if v is not None}})
-        metadata = metadata_of(body) if "metadata" in body else row.metadata
-        settings = row.settings | _settings(body)
+        given = metadata_of(body)
         with self._store.writing() as db:
+            row = rows.session_of(self._store, identity)
+            agent = row.agent | completed({**row.agent, **{k: v for k, v in changed.items() if v is not None}})
+            metadata = given if "metadata" in body else row.metadata
+            settings = row.settings | _settings(body)
             db.execute(
                 "UPDATE session SET agent = ?, metadata = ?, settings = ? WHERE id = ?",
                 (json.dumps(agent), json.dumps(metadata), json.dumps(settings), identity),
@@ -163,15 +174,12 @@ class Sessions:
 
     def _configuration(self, body: Body) -> tuple[str, Body]:
         """Return the id and the configuration that a session begins with; its faults are told before any other."""
-        given = body.get("agent")
-        if given is not None and not isinstance(given, dict):
-            raise wrong_type("agent", "an object", given)
-        own = given or {}
+        own = _object_at(body, "agent")
         require_known(own, CONFIGURATION, "agent.")
         check_configuration(own, "agent.")
         identity = body.get("agent_id")
         if identity is None:
-            if given is None:
+            if body.get("agent") is None:
                 raise missing("agent_id")
             require_model(own, "agent.")
             new = new_id("agent")
@@ -180,7 +188,8 @@ class Sessions:
             raise wrong_type("agent_id", "a string", identity)
         saved = self._agents.require(identity)
         kept = {key: saved.get(key) for key in CONFIGURATION}
-        return identity, {"id": identity, "name": saved["name"]} | completed({**kept, **own})
+        given = {key: value for key, value in own.items() if value is not None or key in _CLEARED}
+        return identity, {"id": identity, "name": saved["name"]} | completed({**kept, **given})
 
     def _input(self, body: Body) -> list[Body]:
         if body.get("input") is None:
@@ -195,11 +204,22 @@ def _check_environment(body: Body) -> None:
     if not isinstance(environment, dict):
         raise wrong_type("environment", "an object", environment)
     kind = environment.get("type")
+    if kind is None:
+        raise missing("environment.type")
     if kind not in _ENVIRONMENTS:
         raise wrong_value("environment.type", kind, _ENVIRONMENTS)
     if kind != "none":
         raise invalid("The embedded service has no environments but 'none'.", "environment.type")
 
 
+def _object_at(body: Body, key: str) -> Body:
+    given = body.get(key)
+    if given is not None and not isinstance(given, dict):
+        raise wrong_type(key, "an object", given)
+    return given or {}
+
+
 def _settings(body: Body) -> Body:
+    check_choice(body.get("review"), "review", _REVIEWS)
+    check_choice(_object_at(body, "prompt_cache_options").get("ttl"), "prompt_cache_options.ttl", _TTLS)
     return {k: body[k] for k in ("vault_ids", "prompt_cache_options", "review") if body.get(k) is not None}
