@@ -70,11 +70,13 @@ class Inputs:
             raise invalid(f"Invalid 'events': at most {MOST_EVENTS} events are allowed.", "events")
         for index, event in enumerate(events):
             _check(event, f"events[{index}]")
-        row = rows.session_of(self._store, session)
+        rows.session_of(self._store, session)
         key = _idempotency_key(request, session)
         if key is not None and self._store.thread(key):
             return Answer(status=202)  # what the same key brings a second time, with whatever body, is not taken again
-        cut = self._foreseen_cut(row, events)
+        if not self._is_opening(session):
+            self._machine.advance(session)  # what was due by now happened before these events
+        cut = self._foreseen_cut(rows.session_of(self._store, session), events)
         try:
             # All or nothing; what the official service does is unknown (openai-agents.md §6).
             with self._store.writing() as db:
@@ -93,11 +95,13 @@ class Inputs:
         """Play the fault of the model step that these events lead to; tell whether the answer to them gets lost."""
         items = rows.items_of(self._store, row.id)
         turn = rows.active_turn(self._store, row.id)
-        waiting = {c.call_id for c in rows.waiting_calls(self._store, row.id, turn.id)} if turn is not None else set()
+        calls = rows.waiting_calls(self._store, row.id, turn.id) if turn is not None else []
+        waiting = {call.call_id for call in calls}
+        taking = {(call.turn, call.call_id) for call in calls if call.accepts_at <= self._store.now()}
         given = [
             {"type": "function_call_output", **{k: event.get(k) for k in ("call_id", "output", "error")}}
             for event in events
-            if event["type"] == f"{_PREFIX}tool_result" and event["call_id"] in waiting
+            if event["type"] == f"{_PREFIX}tool_result" and (event["turn_id"], event["call_id"]) in taking
         ]
         messages = [m for e in events if e["type"] == f"{_PREFIX}message" for m in e["input"]]
         answers_all = bool(given) and waiting == {item["call_id"] for item in given}
@@ -112,8 +116,7 @@ class Inputs:
     def _take(self, db: sqlite3.Connection, session: str, event: Body) -> None:
         kind = event["type"].removeprefix(_PREFIX)
         if kind == "message":
-            turns = rows.turns_of(self._store, session)
-            if len(turns) == 1 and turns[0].status == "queued":
+            if self._is_opening(session):
                 raise conflict("session initial input is still pending")
             self._machine.begin(db, session, event["input"])
         elif kind == "tool_result":
@@ -122,6 +125,11 @@ class Inputs:
             self._machine.cancel(db, session)
         else:
             raise invalid(f"Unknown pending approval request: {event.get('request_id')}")
+
+    def _is_opening(self, session: str) -> bool:
+        """Tell whether a session's first message is still being set up."""
+        turns = rows.turns_of(self._store, session)
+        return len(turns) == 1 and turns[0].status == "queued"
 
     def _take_result(self, db: sqlite3.Connection, session: str, event: Body) -> None:
         identity, turn = event["call_id"], event["turn_id"]
@@ -187,7 +195,9 @@ def _check(event: Any, at: str) -> None:
         raise wrong_value(f"{at}.type", kind, tuple(known))
     require_known(event, ("type", *known[kind]), f"{at}.")
     if kind == f"{_PREFIX}message":
-        event["input"] = message_list(event.get("input"), f"{at}.input")
+        if event.get("input") is None:
+            raise missing(f"{at}.input")
+        event["input"] = message_list(event["input"], f"{at}.input")
     elif kind == f"{_PREFIX}tool_result":
         _check_result(event, at)
 

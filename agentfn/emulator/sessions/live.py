@@ -22,8 +22,8 @@ Body = dict[str, Any]
 
 #: How long a stream waits for news at a time, in seconds; other processes' doings ring no bell.
 LOOK_SECONDS = 0.05
-#: After so many looks without news, a comment keeps the connection alive.
-LOOKS = 20
+#: After so many seconds without news, a comment keeps the connection alive; the service sends one in fifteen or less.
+QUIET_SECONDS = 1.0
 
 
 class LiveStream:
@@ -78,14 +78,15 @@ class LiveStream:
 
     def _look(self) -> None:
         """Move the session on and take what it told; wait for a while where it told nothing."""
-        for _ in range(LOOKS):
+        quiet = 0.0
+        while quiet < QUIET_SECONDS:
             with self._guard:
                 if self._is_over:
                     return
                 self._read()
             if self._chunks or self._is_over:
                 return
-            self._wait()
+            quiet += self._wait()
         self._chunks.append(b":\n\n")
 
     def _read(self) -> None:
@@ -112,14 +113,16 @@ class LiveStream:
         finally:
             self._store.release()
 
-    def _wait(self) -> None:
+    def _wait(self) -> float:
+        """Wait for something to happen; return about how long, in seconds."""
         left = self._machine.seconds_left(self._session)
         self._store.release()
         if left is not None:
-            self._app.sleep(min(LOOK_SECONDS * LOOKS, left))
-            return
+            self._app.sleep(min(QUIET_SECONDS, left))
+            return max(LOOK_SECONDS, min(QUIET_SECONDS, left))
         with self._app.bell:
             self._app.bell.wait(LOOK_SECONDS)
+        return LOOK_SECONDS
 
     def close(self) -> None:
         """Let go; safe to call twice, and from another thread. The turn goes on without a listener."""

@@ -150,7 +150,9 @@ class Machine:
         """Run one model step, or begin to wait for a slow one."""
         row = rows.session_of(self._store, session)
         decision = self.foresee(row, rows.items_of(self._store, session))
-        reply = decision.reply
+        reply, after = decision.reply, decision.after
+        if reply.fault is not None or reply.cut == "before":
+            reply, after = _failing(reply), decision.after_fault
         if reply.delay and turn.due is None:
             self.pin(db, row, decision)
             self._change(db, turn.id, due=self._store.now() + reply.delay)
@@ -158,7 +160,7 @@ class Machine:
         decision.remember(db)
         db.execute(
             "UPDATE session SET thread = ?, last_active_at = ? WHERE id = ?",
-            (json.dumps(decision.after), int(self._store.now()), session),
+            (json.dumps(after), int(self._store.now()), session),
         )
         move_clock(db, reply.advance_first)
         self._change(db, turn.id, due=None)
@@ -253,6 +255,13 @@ class Machine:
         row = next(t for t in rows.turns_of(self._store, session) if t.id == turn)
         shown = rows.show_turn(row, rows.session_of(self._store, session)) | fields
         tell(db, session, turn_event(what, shown, **fields))
+
+
+def _failing(reply: Reply) -> Reply:
+    """Return a fault that no request led to, as in the turn of a message that waited, as the failure of its turn."""
+    broken = ("connection_failed", "the scenario breaks the connection here")
+    failure = (reply.fault.code, reply.fault.message) if reply.fault is not None else broken
+    return reply._replace(text=None, calls=(), failure=failure)
 
 
 def _object_of(text: str) -> Any:
