@@ -315,10 +315,11 @@ def _waiting_step(session: Item, now: float, sent: tuple[str, ...]) -> Step | No
         if waiting
         else next((str(a["turn_id"]) for a in shapes.actions_in(session) if a.get("turn_id")), "")
     )
+    asked_at = float(session.get("last_active_at") or now)
     return Step(
         id=turn or str(session.get("id") or ""),
-        created_at=float(session.get("last_active_at") or now),
-        service_now=now,
+        created_at=asked_at,
+        service_now=max(now, asked_at),  # a stream tells the clock of its start
         calls=tuple(call for where, call in waiting if where == turn),
         actions=others,
     )
