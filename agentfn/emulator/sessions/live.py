@@ -73,6 +73,7 @@ class LiveStream:
         chunk = self._chunks.popleft()
         if chunk is None:
             self.close()
+            self._chunks.clear()
             raise ConnectionCut
         return chunk
 
