@@ -93,7 +93,10 @@ class Sessions:
                 save_thread(db, key, decision.after_fault)
             self._machine.refuse(decision, None)
         with self._store.writing() as db:
-            db.execute("DELETE FROM thread WHERE key = ?", (key,))
+            if decision.reply.cut == "after":
+                save_thread(db, key, decision.after)  # who asks again, not knowing of this one, gets the following step
+            else:
+                db.execute("DELETE FROM thread WHERE key = ?", (key,))
             db.execute(
                 "INSERT INTO session (id, created_at, last_active_at, agent_id, agent, metadata, settings, thread)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
