@@ -77,6 +77,17 @@ def test_a_fault_before_the_last_result_takes_nothing(api, fault, status):
     assert here.state(session)["status"] == "idle"
 
 
+def test_a_result_that_comes_too_early_uses_no_fault_up(api, clock):
+    here = api({"call": {"name": "get_weather", "id": "exec_1"}, "accepts_after": "2s"}, FAULT, SAY)
+    session = here.open()
+    here.state(session)
+    (turn,) = here("GET", f"/agents/sessions/{session}/turns").json["data"]
+    call = {"turn_id": turn["id"], "call_id": "exec_1"}
+    assert here.send(session, result_of(call)).status == 400
+    clock.now += 2
+    assert [here.send(session, result_of(call)).status for _ in range(2)] == [503, 202]
+
+
 def test_a_cut_after_a_result_leaves_it_taken(api):
     here = api(ASK, {**SAY, **AFTER})
     session = here.open()

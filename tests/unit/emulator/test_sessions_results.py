@@ -233,7 +233,7 @@ def test_two_calls_are_answered_in_either_order_and_the_turn_waits_for_both(api,
     first, last = (actions[index] for index in order)
     assert here.send(session, result_of(first, output="1")).status == 202
     state = here.state(session)
-    assert (state["status"], state["required_actions"]) == ("requires_action", [last])
+    assert (state["status"], state["required_actions"], state["usage"]) == ("requires_action", [last], None)
     (turn,) = here("GET", f"/agents/sessions/{session}/turns").json["data"]
     assert turn["status"] == "waiting"
     assert here.send(session, result_of(last, output="2")).status == 202
