@@ -258,6 +258,18 @@ def test_a_message_that_waits_is_carried_on(api, restarted):
     assert len(here("GET", f"/agents/sessions/{session}/turns").json["data"]) == 2
 
 
+def test_a_scenario_that_came_later_is_carried_on_from_its_delay(api, restarted, clock):
+    here = api({"say": "Old."})
+    session = here.open()
+    here.state(session)
+    here.service.app.close()
+    here = api({"say": "New.", "delay": "5s"})
+    here.send(session, message("again"))
+    here = restarted(here)
+    clock.now += 5
+    assert last_text(here, session) == "New."
+
+
 def test_what_was_deleted_stays_deleted(api, restarted):
     here = api(SAY)
     session, agent = here.open(), here.agent()
