@@ -26,6 +26,11 @@ def open_backend(endpoint: str, env: Mapping[str, str], options: BackendOptions)
     """Return one of the embedded service's faces as a backend; ``local/openai`` names that of the Agents API."""
     del env
     app = Application(options.home / STATE_FILE, scenario=options.scenario, clock=options.clock, sleep=options.sleep)
+    return backend_over(app, endpoint, options)
+
+
+def backend_over(app: Application, endpoint: str, options: BackendOptions) -> Backend:
+    """Return one of the faces of an embedded service that somebody holds; closing the backend closes the service too."""
     return _FACES[endpoint.removeprefix("local/")](endpoint, InProcess(app), options)
 
 

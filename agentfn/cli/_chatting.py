@@ -12,7 +12,7 @@ from agentfn.journal.turns import Turns
 from agentfn.lifecycle.ensure import ensure_usable, new_run
 from agentfn.turn.loop import TurnLoop
 from agentfn.turn.refusals import require_answered
-from agentfn.turn.session import functions_digest
+from agentfn.turn.session import functions_digest, new_conversation
 from agentfn.turn.state import call_report
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Chat:
             if (known.agent, known.version) != (ref.name, ref.version):
                 turns.repin(known, ref, code, functions_digest(self.agent))
             return known._replace(agent=ref.name, version=ref.version, digest=code)
-        begun = _sessions.new_conversation(self.backend, self.agent, ref, code, self.run)
+        begun = new_conversation(self.backend, self.agent, ref, code, self.run)
         if named is not None:
             begun = begun._replace(id=named, at=self._ctx.clock())
             turns.remember(begun)

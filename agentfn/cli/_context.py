@@ -12,7 +12,7 @@ from agentfn.errors import UsageError
 from agentfn.settings import Settings, load_settings, require_endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from agentfn.backends.protocol import Backend
     from agentfn.emulator.models.scenario import Scenario
@@ -122,11 +122,15 @@ class AppContext:
             options = BackendOptions(
                 home=self.settings().home,
                 scenario=scenario,
-                log=self._log if self.flags.debug or self.env.get("AGENTFN_DEBUG") else None,
+                log=self.log,
                 clock=self.clock,
             )
             self._backends[name, endpoint] = open_backend(name, endpoint, env=self.env, options=options)
         return self._backends[name, endpoint]
 
-    def _log(self, line: str) -> None:
-        self.console.say(self.masker().mask(line))
+    @property
+    def log(self) -> Callable[[str], None] | None:
+        """Return what takes a line a request, where that was asked for."""
+        if not (self.flags.debug or self.env.get("AGENTFN_DEBUG")):
+            return None
+        return lambda line: self.console.say(self.masker().mask(line))

@@ -36,6 +36,9 @@ TABLE: Mapping[str, Lazy] = {
     "respond": Lazy(f"{_COMMANDS}.respond:respond", "Answer waiting calls and carry the turn on."),
     "log": Lazy(f"{_COMMANDS}.log:log", "Show a conversation's transcript."),
     "cleanup": Lazy(f"{_COMMANDS}.cleanup:cleanup", "Remove what agentfn created and still owns, and nothing else."),
+    "test": Lazy(
+        f"{_COMMANDS}.test:test", "Run test files and compare what the agent asks for and says with what is expected."
+    ),
     "call": Lazy(f"{_COMMANDS}.call:call", "Run one handler alone, as a turn would."),
     "serve": Lazy(
         f"{_COMMANDS}.serve:serve",

@@ -64,6 +64,16 @@ class Console:
         self._err.write(text + "\n")
         self._err.flush()
 
+    def say_part(self, text: str) -> None:
+        """Print a piece of the story, at once."""
+        self._err.write(text)
+        self._err.flush()
+
+    @property
+    def shows_progress(self) -> bool:
+        """Tell whether a line of the story may be replaced by the next one."""
+        return self._err.isatty() and os.environ.get("TERM") != "dumb"
+
     def warn(self, text: str) -> None:
         """Print a warning."""
         self.say(f"warning: {text}")

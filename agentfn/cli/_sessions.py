@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentfn.errors import AgentfnError, Finding, InvalidFileError, NegativeError, UsageError
+from agentfn.errors import InvalidFileError, NegativeError, UsageError
 from agentfn.journal.turns import Conversation, Turns
 from agentfn.turn.approvals import Rules, read_rules
 from agentfn.turn.session import Answerer, Nobody, Policy, Session, functions_digest
@@ -13,7 +13,7 @@ from agentfn.turn.session import Answerer, Nobody, Policy, Session, functions_di
 if TYPE_CHECKING:
     from agentfn.backends.protocol import Backend
     from agentfn.cli._context import AppContext
-    from agentfn.definition.agent import Agent, FunctionTool
+    from agentfn.definition.agent import Agent
     from agentfn.emulator.models.scenario import Scenario
     from agentfn.handlers.protocol import Handler
     from agentfn.handlers.verify import Verifier
@@ -119,32 +119,10 @@ def handlers_of(ctx: AppContext, agent: Agent | None, *, only: str | None = None
     """Return the handlers of a definition (or of one function), checked that they can start; manual ones have none."""
     if agent is None:
         return {}
-    from agentfn.handlers import build_handler
+    from agentfn.handlers import build_handlers
 
-    handlers = {}
-    for tool in agent.functions:
-        if only not in (None, tool.name):
-            continue
-        handler = build_handler(tool, agent.base, env=ctx.env, masker=ctx.masker())
-        if handler is None:
-            continue
-        problem = handler.problem()
-        if problem is not None:
-            raise _cannot_start(agent, tool, problem)
-        handlers[tool.name] = handler
-    return handlers
-
-
-def _cannot_start(agent: Agent, tool: FunctionTool, problem: str) -> AgentfnError:
-    """Return the error for a handler that cannot start, told before the turn does."""
-    place = Finding(
-        str(agent.path),
-        tool.line,
-        tool.column,
-        "handler",
-        f"the handler of {tool.name} cannot start: {problem}",
-    )
-    return InvalidFileError([place], hint="correct it, or answer by hand: --no-run")
+    tools = [tool for tool in agent.functions if only in (None, tool.name)]
+    return build_handlers(agent, tools, env=ctx.env, masker=ctx.masker())
 
 
 def _verifiers(ctx: AppContext, agent: Agent, how: How) -> dict[str, Verifier]:
@@ -197,29 +175,6 @@ def known_conversation(ctx: AppContext, conversation: str) -> Conversation | Non
         places = ", ".join(f"{c.backend} {c.endpoint}" for c in found)
         raise UsageError(f"several services have a conversation {conversation}: {places}", hint="add --backend")
     return found[0] if found else None
-
-
-def new_conversation(
-    backend: Backend,
-    agent: Agent | None,
-    ref: AgentRef,
-    digest: str | None,
-    run: str,
-) -> Conversation:
-    """Return a conversation that the service has not opened yet (its id is empty)."""
-    path = str(agent.path.resolve()) if agent is not None and agent.path is not None else None
-    return Conversation(
-        backend.name,
-        backend.endpoint,
-        "",
-        ref.name,
-        ref.version,
-        path,
-        digest,
-        functions_digest(agent),
-        run,
-        0.0,
-    )
 
 
 class How(NamedTuple):

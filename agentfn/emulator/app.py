@@ -52,7 +52,8 @@ class Application:
     """The service over one state file.
 
     `scenario` is what the stand-in model does in conversations that begin now; `loose` also takes what older clients
-    send; `require_token` answers 401 to a request without credentials. `clock` gives unix seconds, `sleep` waits them.
+    send; `require_token` answers 401 to a request without credentials. What is not `durable` is gone after a crash, and
+    belongs to one process. `clock` gives unix seconds, `sleep` waits them.
     """
 
     def __init__(
@@ -62,10 +63,11 @@ class Application:
         scenario: Scenario | None = None,
         loose: bool = False,
         require_token: bool = False,
+        durable: bool = True,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.store = Store(store, clock)
+        self.store = Store(store, clock, durable=durable)
         self.scenario = scenario
         self.loose = loose
         self.sleep = sleep

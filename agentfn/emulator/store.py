@@ -183,8 +183,9 @@ class Store:
     Each thread has a connection of its own while it works; `release` lends it to the next one.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
+    def __init__(self, path: Path, clock: Callable[[], float], *, durable: bool = True) -> None:
         self.path = path
+        self._durable = durable
         self._clock = clock
         self._local = threading.local()
         self._guard = threading.Lock()
@@ -222,7 +223,7 @@ class Store:
             if not lock.acquire(BUSY_SECONDS):
                 raise self._unusable("another process holds it")
             self.path.touch(mode=0o600)
-            self.db.execute("PRAGMA journal_mode = WAL")
+            self.db.execute(f"PRAGMA journal_mode = {'WAL' if self._durable else 'MEMORY'}")
             self._migrate(self.db)
         except (OSError, sqlite3.Error) as exc:
             self.close()
@@ -242,7 +243,8 @@ class Store:
     def _connect(self) -> sqlite3.Connection:
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
-            db.execute("PRAGMA synchronous = NORMAL")  # a power cut may take the last step back, as a whole
+            # A power cut may take the last step back, as a whole; of what need not last it may take anything.
+            db.execute(f"PRAGMA synchronous = {'NORMAL' if self._durable else 'OFF'}")
             db.execute("PRAGMA foreign_keys = ON")
         except BaseException:
             db.close()
@@ -300,6 +302,11 @@ class Store:
         """Move the service's clock forward."""
         with self.writing() as db:
             move_clock(db, seconds)
+
+    def reset_clock(self) -> None:
+        """Let the service's clock be the machine's again."""
+        with self.writing() as db:
+            db.execute("DELETE FROM setting WHERE name = 'clock_offset'")
 
     def reset(self) -> None:
         """Forget everything."""

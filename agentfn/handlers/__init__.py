@@ -9,17 +9,19 @@ import os
 from typing import TYPE_CHECKING
 
 from agentfn.definition.agent import FunctionTool, HandlerSpec
+from agentfn.errors import Finding, InvalidFileError
 from agentfn.handlers.finish import finish_for
 from agentfn.handlers.running import stop_running
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from agentfn.definition.agent import Agent
     from agentfn.handlers.protocol import Handler
     from agentfn.masking import Masker
 
-__all__ = ["build_handler", "script_handler", "stop_running"]
+__all__ = ["build_handler", "build_handlers", "script_handler", "stop_running"]
 
 
 def build_handler(tool: FunctionTool, base: Path, *, env: Mapping[str, str], masker: Masker) -> Handler | None:
@@ -46,6 +48,27 @@ def build_handler(tool: FunctionTool, base: Path, *, env: Mapping[str, str], mas
         return CannedHandler(spec.value, spec.result, end)
     msg = f"no handler of the kind {spec.kind}"
     raise ValueError(msg)
+
+
+def build_handlers(
+    agent: Agent, tools: Iterable[FunctionTool], *, env: Mapping[str, str], masker: Masker
+) -> dict[str, Handler]:
+    """Return the handlers of these tools of an agent; manual ones have none.
+
+    Raises InvalidFileError where one cannot start, which is told before a turn does.
+    """
+    handlers = {}
+    for tool in tools:
+        handler = build_handler(tool, agent.base, env=env, masker=masker)
+        if handler is None:
+            continue
+        problem = handler.problem()
+        if problem is not None:
+            told = f"the handler of {tool.name} cannot start: {problem}"
+            place = Finding(str(agent.path), tool.line, tool.column, "handler", told)
+            raise InvalidFileError([place], hint="correct it, or answer by hand: --no-run")
+        handlers[tool.name] = handler
+    return handlers
 
 
 def script_handler(path: Path, *, cwd: Path, env: Mapping[str, str], masker: Masker) -> Handler:

@@ -29,11 +29,13 @@ class JournalError(AgentfnError):
 class Journal:
     """The state file of one AGENTFN_HOME. Used from one thread; several processes may use one file.
 
-    `clock` gives unix seconds. Nothing is opened before it is needed.
+    `clock` gives unix seconds. Nothing is opened before it is needed. One that is not `durable` serves a single process,
+    and means nothing after a crash.
     """
 
-    def __init__(self, home: Path, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, home: Path, *, durable: bool = True, clock: Callable[[], float] = time.time) -> None:
         self.home = home
+        self._durable = durable
         self.path = home / "journal.db"
         self.clock = clock
         self._connection: sqlite3.Connection | None = None
@@ -59,9 +61,9 @@ class Journal:
             ) from exc
         try:
             connection.row_factory = sqlite3.Row
-            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA journal_mode = {'WAL' if self._durable else 'MEMORY'}")
             # A started side effect or a computed outcome must survive a power cut.
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
             self._migrate(connection)
         except sqlite3.DatabaseError as exc:
             connection.close()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agentfn.definition.agent import FunctionTool
+    from agentfn.document.read import Document
     from agentfn.errors import Finding
     from agentfn.model import Json
 
@@ -52,7 +53,11 @@ def read_rules(path: Path) -> Rules:
     """Read an ``--approve`` file: function → ``yes``, ``no``, or ``{if: a JSON Schema}``; raise InvalidFileError."""
     from agentfn.document.read import read_document
 
-    document = read_document(path)
+    return rules_of(read_document(path), path.name)
+
+
+def rules_of(document: Document, source: str) -> Rules:
+    """Check the rules that a document holds; `source` is whose decisions they are called."""
     if not isinstance(document.value, dict):
         raise InvalidFileError(
             [document.finding((), "approve", "expected a mapping of functions to yes, no or {if: …}")]
@@ -68,7 +73,7 @@ def read_rules(path: Path) -> Rules:
             findings.append(document.finding((function,), "approve", "expected yes, no, or {if: a JSON Schema}"))
     if findings:
         raise InvalidFileError(findings)
-    return Rules(document.value, path.name)
+    return Rules(document.value, source)
 
 
 def what_runs(tool: FunctionTool | None) -> str:

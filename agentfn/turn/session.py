@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from agentfn.journal.turns import Conversation
 from agentfn.turn.approvals import Rules
 from agentfn.turn.events import Emit, Event
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from agentfn.handlers.protocol import Handler
     from agentfn.handlers.verify import Verifier
     from agentfn.journal.store import Journal
-    from agentfn.journal.turns import Conversation
-    from agentfn.model import Call, Outcome
+    from agentfn.model import AgentRef, Call, Outcome
     from agentfn.turn.approvals import Verdict
 
 
@@ -110,3 +110,13 @@ def functions_digest(agent: Agent | None) -> dict[str, str]:
         tool.name: hashlib.sha256(json.dumps(tool.parameters, sort_keys=True).encode()).hexdigest()[:16]
         for tool in agent.functions
     }
+
+
+def new_conversation(
+    backend: Backend, agent: Agent | None, ref: AgentRef, digest: str | None, run: str
+) -> Conversation:
+    """Return a conversation that the service has not opened yet (its id is empty)."""
+    path = str(agent.path.resolve()) if agent is not None and agent.path is not None else None
+    functions = functions_digest(agent)
+    where = (backend.name, backend.endpoint, "")
+    return Conversation(*where, ref.name, ref.version, path, digest, functions, run, 0.0)

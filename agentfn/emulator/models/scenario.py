@@ -39,17 +39,18 @@ def load_scenario(path: File) -> Scenario:
     """Read a file: a list of steps, or a mapping with the key steps. Raises InvalidFileError with every finding."""
     from agentfn.document.read import read_document
 
-    return _checked(read_document(path))
+    return scenario_of(read_document(path))
 
 
 def parse_scenario(steps: Any, source: str) -> Scenario:
-    """Check steps that were written in place, in an agent file or a case; `source` is that file's name."""
+    """Check steps that were written in place, in an agent file; `source` is that file's name."""
     from agentfn.document.read import Document
 
-    return _checked(Document(source, steps, {}, {}))
+    return scenario_of(Document(source, steps, {}, {}))
 
 
-def _checked(document: Document) -> Scenario:
+def scenario_of(document: Document) -> Scenario:
+    """Check the steps that a document holds, each of which knows where it stands."""
     steps = document.value
     path: Path = ()
     if isinstance(steps, dict) and set(steps) == {"steps"}:

@@ -1,0 +1,1 @@
+"""What a case expects: matchers of values, expected calls and their assignment to actual ones, and the judgement."""

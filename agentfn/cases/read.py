@@ -1,0 +1,209 @@
+"""Reads a test file: every problem is found, each at its line and column, and spoils no more than the case it is in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentfn.cases.case import BrokenCase, Case
+from agentfn.cases.compose import Layer, composed, filled, label, rows_of, unused_names
+from agentfn.cases.read_case import CASE_KEYS, read_case
+from agentfn.definition.reader import Reader
+from agentfn.document.derived import Derived
+from agentfn.document.read import read_document
+from agentfn.errors import Finding, InvalidFileError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path as File
+
+    from agentfn.definition.agent import Agent
+    from agentfn.document.read import Document, Path
+    from agentfn.model import Json
+
+FILE_KEYS = ("agent", "defaults", "cases")
+#: Keys that make a case and are no part of it.
+COMPOSING_KEYS = ("extends", "matrix", "abstract")
+#: What a scenario fills in itself; a matrix may not take these names from it.
+_SCENARIO_NAMES = ("message", "output")
+HINT = "docs/tests.md has the format"
+
+
+class Sources(NamedTuple):
+    """What reading a test file needs beside it: the environment, and how an agent file is loaded."""
+
+    env: Mapping[str, str]
+    load_agent: Callable[[File], Agent]
+
+
+def read_cases(path: File, sources: Sources) -> list[Case | BrokenCase]:
+    """Return the cases of a file in their order; what is wrong with one makes it a broken case.
+
+    Raises UsageError where the file cannot be opened.
+    """
+    try:
+        document = read_document(path)
+    except InvalidFileError as exc:
+        return [_broken_file(path, exc.findings)]
+    return _File(path, document, sources).cases()
+
+
+def _broken_file(path: File, findings: list[Finding]) -> BrokenCase:
+    first = findings[0]
+    return BrokenCase(path, "", first.line, first.column, InvalidFileError(findings, hint=HINT))
+
+
+class _File:
+    """One test file that is being read."""
+
+    def __init__(self, path: File, document: Document, sources: Sources) -> None:
+        self._path = path
+        self._document = document
+        self._sources = sources
+        self._reader = Reader(document, sources.env)
+        self._agents: dict[str, Agent | list[Finding]] = {}
+        self._named: dict[str, int] = {}
+
+    def cases(self) -> list[Case | BrokenCase]:
+        value = self._document.value
+        if not isinstance(value, dict) or not isinstance(value.get("cases"), list) or not value["cases"]:
+            finding = self._document.finding((), "test-file", "a test file is a mapping with agent and a list of cases")
+            return [_broken_file(self._path, [finding])]
+        self._reader.unknown_keys(value, FILE_KEYS, (), "a test file")
+        if "agent" in value and not isinstance(value["agent"], str):
+            self._reader.error(("agent",), "test-file", "agent is the name of an agent file")
+        defaults = value.get("defaults") or {}
+        if not isinstance(defaults, dict):
+            self._reader.error(("defaults",), "test-file", "defaults is a mapping of what cases may have")
+            defaults = {}
+        self._reader.unknown_keys(defaults, [key for key in CASE_KEYS if key != "name"], ("defaults",), "defaults")
+        self._name_cases(value["cases"])
+        errors = [finding for finding in self._reader.findings if finding.severity == "error"]
+        if errors:
+            return [_broken_file(self._path, errors)]
+        found: list[Case | BrokenCase] = []
+        for index, entry in enumerate(value["cases"]):
+            found += self._case(index, entry)
+        return found
+
+    def _name_cases(self, entries: list[Json]) -> None:
+        for index, entry in enumerate(entries):
+            at: Path = ("cases", index)
+            name = entry.get("name") if isinstance(entry, dict) else None
+            if not isinstance(name, str) or not name.strip() or "\n" in name:
+                self._reader.error(at, "test-file", "a case is a mapping with a name, a text on one line")
+            elif name in self._named:
+                line = self._document.position(("cases", self._named[name]))[0]
+                message = f'two cases are called "{name}", the other one at line {line}'
+                self._reader.error((*at, "name"), "test-file", message)
+            else:
+                self._named[name] = index
+
+    def _case(self, index: int, entry: dict[str, Json]) -> Iterator[Case | BrokenCase]:
+        """Yield what an entry makes: a case for each row of its matrix, nothing where it is abstract."""
+        reader = Reader(self._document, self._sources.env)
+        reader.unknown_keys(entry, (*CASE_KEYS, *COMPOSING_KEYS), ("cases", index), "a case")
+        layers = self._layers(index, reader)
+        if reader.findings:
+            yield self._broken(entry["name"], index, reader)
+            return
+        if reader.flag(entry, "abstract", ("cases", index)):
+            return
+        whole = composed(self._document, layers)
+        for row in self._rows(whole, reader):
+            yield self._one(whole, row, index, reader)
+
+    def _layers(self, index: int, reader: Reader) -> list[Layer]:
+        """Return defaults, what the case extends from far to near, and the case itself."""
+        value = self._document.value
+        chain: list[int] = []
+        while True:
+            entry = value["cases"][index]
+            chain.append(index)
+            name = entry.get("extends")
+            if name is None:
+                break
+            if name not in self._named or self._named[name] in chain:
+                known = ", ".join(other for other, at in self._named.items() if at not in chain)
+                why = f"extends names another case of this file; known: {known or 'none'}"
+                reader.error(("cases", index, "extends"), "test-file", why)
+                break
+            index = self._named[name]
+        layers = [Layer(value.get("defaults") or {}, ("defaults",))] if value.get("defaults") else []
+        for at in reversed(chain):
+            own = {k: v for k, v in value["cases"][at].items() if k not in ("extends", "abstract")}
+            if at != chain[0]:
+                own.pop("name")
+            layers.append(Layer(own, ("cases", at)))
+        return layers
+
+    def _rows(self, whole: Derived, reader: Reader) -> list[dict[str, Json]]:
+        if "matrix" not in whole.value:
+            return [{}]
+        try:
+            rows = rows_of(whole.value["matrix"])
+        except ValueError as exc:
+            reader.findings.append(whole.finding(("matrix",), "test-file", str(exc)))
+            return [{}]
+        rest = {key: value for key, value in whole.value.items() if key != "matrix"}
+        taken = [name for name in rows[0] if name in _SCENARIO_NAMES]
+        unused = unused_names(rest, rows[0])
+        if taken:
+            reader.findings.append(
+                whole.finding(("matrix",), "test-file", f"{taken[0]} is a scenario's own name; call it otherwise")
+            )
+        elif unused:
+            told = f"no text of the case has {{{{{unused[0]}}}}}, so its values make no difference"
+            reader.findings.append(whole.finding(("matrix",), "test-file", told))
+        return rows
+
+    def _one(self, whole: Derived, row: dict[str, Json], index: int, outer: Reader) -> Case | BrokenCase:
+        value = {key: filled(item, row) for key, item in whole.value.items() if key != "matrix"}
+        if row and value["name"] == whole.value["name"]:
+            value["name"] = f"{value['name']} {label(row)}"
+        view = Derived(whole, value, {(): ()})
+        reader = Reader(view, self._sources.env)
+        reader.findings += outer.findings
+        case = None
+        if not reader.findings:
+            agent = self._agent(view, reader)
+            if agent is not None:
+                case = read_case(reader, self._path, agent, self._own_outputs(index))
+        if case is None or any(finding.severity == "error" for finding in reader.findings):
+            return self._broken(str(value["name"]), index, reader, view)
+        return case
+
+    def _own_outputs(self, index: int) -> frozenset[str]:
+        """Return the functions that the case itself gives outputs for, which then must be asked for."""
+        own = self._document.value["cases"][index].get("outputs")
+        return frozenset(own) if isinstance(own, dict) else frozenset()
+
+    def _broken(self, name: str, index: int, reader: Reader, view: Derived | None = None) -> BrokenCase:
+        errors = [finding for finding in reader.findings if finding.severity == "error"]
+        tags = view.value.get("tags") if view is not None else None
+        error = InvalidFileError(errors, hint=HINT if errors[0].source == str(self._path) else None)
+        place = self._document.position(("cases", index))
+        return BrokenCase(self._path, name, *place, error, tuple(tags) if isinstance(tags, list) else ())
+
+    def _agent(self, view: Derived, reader: Reader) -> Agent | None:
+        """Return the agent of a case: its own, else the file's; loaded once."""
+        own = view.value.get("agent")
+        name = own if own is not None else self._document.value.get("agent")
+        at: Path = ("agent",)
+        if not isinstance(name, str):
+            reader.error(at if own is not None else (), "test-file", "agent is missing: the name of an agent file")
+            return None
+        if name not in self._agents:
+            self._agents[name] = self._load(name)
+        found = self._agents[name]
+        if isinstance(found, list):
+            reader.findings += found
+            return None
+        return found
+
+    def _load(self, name: str) -> Agent | list[Finding]:
+        try:
+            return self._sources.load_agent(self._path.parent / name)
+        except InvalidFileError as exc:
+            return exc.findings
+        except UsageError as exc:
+            return [self._document.finding(("agent",), "test-file", exc.message)]
