@@ -49,8 +49,7 @@ class FileLock:
 
     def acquire(self, timeout: float = 0.0) -> bool:
         """Take the lock, waiting at most `timeout` seconds; tell whether it is ours now."""
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        descriptor = self._opened()
         deadline = time.monotonic() + timeout
         try:
             while not _try_lock(descriptor):
@@ -63,6 +62,14 @@ class FileLock:
             raise
         self._descriptor = descriptor
         return True
+
+    def _opened(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+        try:
+            return os.open(self.path, flags, 0o600)
+        except FileNotFoundError:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return os.open(self.path, flags, 0o600)
 
     def fileno(self) -> int:
         """Return the descriptor of the held lock."""

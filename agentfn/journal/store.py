@@ -113,9 +113,7 @@ class Journal:
         """Return the lock of one conversation (not yet held); it dies with its holder."""
         import hashlib
 
-        folder = self.home / "locks"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return FileLock(folder / hashlib.sha256(key.encode()).hexdigest()[:32])
+        return FileLock(self.home / "locks" / hashlib.sha256(key.encode()).hexdigest()[:32])
 
     def close(self) -> None:
         """Close the file."""

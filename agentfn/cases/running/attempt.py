@@ -174,6 +174,7 @@ class _Work:
 
     def _emit(self, event: Event) -> None:
         self._events.append(event)
+        self._ground.heard(event)
         self._runner.watch.heard(event)
 
     def _turn(self, spec: TurnSpec) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from agentfn.backends import BackendOptions, open_backend
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from agentfn.lifecycle.cleanup import Left
     from agentfn.masking import Masker
     from agentfn.model import AgentRef
+    from agentfn.turn.events import Event
 
 #: foundry.md §2.7.
 LONGEST_NAME = 63
@@ -60,6 +62,9 @@ class Ground(Protocol):
 
     def agent(self, agent: Agent) -> AgentRef:
         """Return this run's own agent of that definition, made where it is not there yet."""
+
+    def heard(self, event: Event) -> None:
+        """Take an event of the attempt, on its thread."""
 
     def end(self, case: Case, number: int, conversation: str) -> None:
         """Take note that an attempt is over; its conversation is not needed any more."""
@@ -115,6 +120,64 @@ class _Made:
             return exc
 
 
+class Baton:
+    """Lets one attempt compute at a time, the others wait for a delay or a handler.
+
+    Service, client and journal all compute in this one process: side by side they would mostly fight for Python's own
+    lock, which takes longer than one after another. Each worker has its own `Hold`.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def hold(self) -> Hold:
+        """Return a worker's hold, not held yet."""
+        return Hold(self._lock)
+
+
+class Hold:
+    """One worker's hold of the baton; used on its thread alone."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self._lock = lock
+        self._is_held = False
+        self._handlers = 0
+
+    def take(self) -> None:
+        """Wait for the baton."""
+        if not self._is_held:
+            self._lock.acquire()
+            self._is_held = True
+
+    def give(self) -> None:
+        """Let another worker have it."""
+        if self._is_held:
+            self._is_held = False
+            self._lock.release()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for a time without it."""
+        if seconds > 0:
+            self.give()
+            time.sleep(seconds)
+            self.take()
+
+    def heard(self, event: Event) -> None:
+        """Do without it while handlers run."""
+        if event.type == "call.started":
+            self._handlers += 1
+            self.give()
+        elif event.type == "call.finished" and self._handlers:
+            self._handlers -= 1
+            if not self._handlers:
+                self.take()
+
+    def end(self) -> None:
+        """Let go, however the attempt ended."""
+        self._handlers = 0
+        self.give()
+
+
 class LocalPlace:
     """The embedded service in process: each worker has a store and a journal of its own, in the run's folder.
 
@@ -124,10 +187,11 @@ class LocalPlace:
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
         self._folder = RunFolder(surroundings.home, surroundings.run)
+        self._baton = Baton()
 
     def open(self, worker: int) -> Ground:
         """Return a ground with an embedded service of its own."""
-        return _LocalGround(self._surroundings, self._folder.path / str(worker))
+        return _LocalGround(self._surroundings, self._folder.path / str(worker), self._baton.hold())
 
     def finish(self) -> list[Left]:
         """Throw the run's folder away."""
@@ -138,19 +202,23 @@ class LocalPlace:
 class _LocalGround:
     """One worker's embedded service."""
 
-    def __init__(self, surroundings: Surroundings, home: Path) -> None:
+    def __init__(self, surroundings: Surroundings, home: Path, hold: Hold) -> None:
         from agentfn.backends.local import STATE_FILE, backend_over
         from agentfn.emulator.app import Application
 
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._made = _Made(surroundings)
-        self._app: Application = Application(home / STATE_FILE, durable=False, clock=surroundings.clock)
+        self._hold = hold
+        self._app: Application = Application(
+            home / STATE_FILE, durable=False, clock=surroundings.clock, sleep=hold.sleep
+        )
         self.journal = Journal(home, durable=False, clock=surroundings.clock)
         self.backend = backend_over(self._app, surroundings.endpoint, surroundings.options(home))
 
     def begin(self, case: Case, number: int) -> None:
         """Let the case's scenario play, on a clock that nobody moved."""
         del number
+        self._hold.take()
         self._app.scenario = case.scenario
         self._app.store.reset_clock()
 
@@ -161,6 +229,11 @@ class _LocalGround:
     def end(self, case: Case, number: int, conversation: str) -> None:
         """Leave the conversation: all goes with the folder."""
         del case, number, conversation
+        self._hold.end()
+
+    def heard(self, event: Event) -> None:
+        """Let others compute while handlers run."""
+        self._hold.heard(event)
 
     def close(self) -> None:
         """Close service and journal."""
@@ -253,6 +326,9 @@ class _RemoteGround:
         """Hand the conversation over to be removed."""
         del case, number
         self._over(conversation)
+
+    def heard(self, event: Event) -> None:
+        """Need nothing: what takes long is the service."""
 
     def close(self) -> None:
         """Close connection and journal."""

@@ -31,4 +31,5 @@ def new_call_id() -> str:
 
 
 def _random(length: int) -> str:
-    return "".join(secrets.choice(_ALPHABET) for _ in range(length))
+    # One call for all of them: asking the system for each character costs more than the rest of a request.
+    return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in secrets.token_bytes(length))
