@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from agentfn.turn.state import arguments_value
 
 if TYPE_CHECKING:
+    from agentfn.cases.expect.failure import Failure
     from agentfn.errors import AgentfnError
     from agentfn.journal.calls import CallRow
     from agentfn.model import Json, Usage
@@ -80,7 +81,7 @@ class Attempt(NamedTuple):
     seconds: float
     conversation: str = ""
     error: AgentfnError | None = None
-    refused: AgentfnError | None = None
+    refused: Failure | None = None
     unused: tuple[str, ...] = ()
 
     @property

@@ -67,6 +67,11 @@ class CaseResult(NamedTuple):
         return sum(judged.attempt.seconds for judged in self.attempts)
 
     @property
+    def has_transcript(self) -> bool:
+        """Tell whether anything was said in it."""
+        return any(judged.attempt.turns for judged in self.attempts)
+
+    @property
     def failed_attempt(self) -> Judged | None:
         """Return the first attempt that failed."""
         return next((judged for judged in self.attempts if judged.failures and judged.attempt.error is None), None)

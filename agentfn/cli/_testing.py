@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +12,9 @@ from agentfn.cases.report.data import counts
 from agentfn.cases.report.explain import Context, explain, headline, rate, summary
 from agentfn.cases.report.masked import masked, masked_case
 from agentfn.cases.running.attempt import Runner, Watch
-from agentfn.cases.running.place import LocalPlace, RemotePlace, Surroundings
+from agentfn.cases.running.local import LocalPlace
+from agentfn.cases.running.place import Surroundings
+from agentfn.cases.running.remote import RemotePlace
 from agentfn.cases.running.schedule import Options, Schedule
 from agentfn.cli._turns import place_flags
 from agentfn.errors import UsageError
@@ -19,13 +22,16 @@ from agentfn.lifecycle.ensure import new_run
 from agentfn.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from agentfn.cases.case import Case
+    from agentfn.cases.recording.record import Recorder
     from agentfn.cases.results import CaseResult, RunResult
+    from agentfn.cases.running.place import Place
     from agentfn.cli._context import AppContext
     from agentfn.cli._output import Console
     from agentfn.definition.agent import Agent
+    from agentfn.handlers.protocol import Handler
     from agentfn.masking import Masker
 
 #: HTML pages of runs in which something failed that are kept in the state folder.
@@ -59,11 +65,14 @@ class TestRun:
 
     __test__ = False  # for pytest, which takes classes of such a name for tests
 
-    def __init__(self, ctx: AppContext, cases: Sequence[Case | BrokenCase], *, keep: bool = False) -> None:
+    def __init__(
+        self, ctx: AppContext, cases: Sequence[Case | BrokenCase], recordings: Recordings, *, keep: bool = False
+    ) -> None:
         self._ctx = ctx
         self._cases = cases
+        self._recordings = recordings
         self._masker = _masker(ctx, cases)
-        backend, endpoint = ctx.place()
+        backend, endpoint = ctx.place() if recordings.replay is None else ("replay", recordings.replay)
         self.surroundings = Surroundings(
             run=new_run(),
             backend=backend,
@@ -74,27 +83,50 @@ class TestRun:
             clock=ctx.clock,
             log=ctx.log,
             keep=keep,
+            recorder=_recorder(recordings, self._masker),
         )
 
-    def go(self, options: Options, recordings: Recordings) -> RunResult:
+    def go(self, options: Options) -> RunResult:
         """Run the cases and return what came of them, without secrets."""
-        place = (
-            LocalPlace(self.surroundings) if self.surroundings.backend == "local" else RemotePlace(self.surroundings)
-        )
-        runner = Runner(self.surroundings, Watch())
+        place, replace = self._place()
         progress = Progress(self._ctx.console, len(self._cases), self._masker)
-        del recordings
+        runner = Runner(self.surroundings, Watch(), replace)
         result = Schedule(self._cases, place, runner, options).run(progress)
         progress.clear()
+        if self.surroundings.recorder is not None:
+            for path in self.surroundings.recorder.write():
+                self._ctx.console.say(f"recorded {path}")
         return masked(result, self._masker)
+
+    def _place(self) -> tuple[Place, Callable[[Case, int], dict[str, Handler]] | None]:
+        """Return where the cases run, and what gives recorded outputs in place of handlers."""
+        if self._recordings.replay is not None:
+            from agentfn.cases.recording.replay import ReplayPlace
+
+            played = ReplayPlace(self.surroundings, Path(self._recordings.replay))
+            return played, None if self._recordings.handlers else played.handlers
+        if self.surroundings.backend == "local":
+            return LocalPlace(self.surroundings), None
+        return RemotePlace(self.surroundings), None
 
     def context(self, page: Path | None) -> Context:
         """Return what reports need to know of the run."""
         surroundings = self.surroundings
         flags = place_flags(surroundings.backend, surroundings.endpoint)
+        if self._recordings.replay is not None:
+            flags = f" --replay {shlex.quote(self._recordings.replay)}"
+            flags += "" if self._recordings.handlers else " --handlers recorded"
         return Context(
             surroundings.run, surroundings.backend, surroundings.endpoint, flags, str(page) if page else None
         )
+
+
+def _recorder(recordings: Recordings, masker: Masker) -> Recorder | None:
+    if recordings.record is None:
+        return None
+    from agentfn.cases.recording.record import Recorder
+
+    return Recorder(Path(recordings.record), masker)
 
 
 def _masker(ctx: AppContext, cases: Sequence[Case | BrokenCase]) -> Masker:
@@ -180,7 +212,7 @@ def page_of(result: RunResult, reports: Reports, home: Path) -> Path | None:
     """Return where the HTML page goes: where it was asked for, else into the state folder where something failed."""
     if reports.page is not None:
         return Path(reports.page)
-    if all(case.verdict in ("passed", "not_run") or not case.attempts for case in result.results):
+    if all(case.verdict in ("passed", "not_run") or not case.has_transcript for case in result.results):
         return None
     folder = home / "reports"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

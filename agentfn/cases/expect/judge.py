@@ -23,7 +23,7 @@ def judge(case: Case, attempt: Attempt) -> list[Failure]:
     """Return everything in which an attempt is not as expected; empty where it passed."""
     found: list[Failure] = []
     if attempt.refused is not None:
-        found.append(Failure("recording", attempt.refused.message))
+        return [attempt.refused]
     for spec, turn in zip(case.turns, attempt.turns, strict=False):
         expects_end = spec.expect.pending is False and spec.expect.failure is None
         whole = case.expect if turn is attempt.turns[-1] else None

@@ -327,3 +327,12 @@ def for_text(matcher: Matcher) -> Matcher:
         return Not(for_text(matcher.matcher))
     is_other = isinstance(matcher, Equal) and not isinstance(matcher.value, str)
     return AsJson(matcher) if is_other or isinstance(matcher, (Keys, Items, Fits, AtPath)) else matcher
+
+
+def exactly(value: Json) -> Matcher:
+    """Return a matcher for a value and nothing else, which says at which places another one differs."""
+    if isinstance(value, dict):
+        return Keys({name: exactly(item) for name, item in value.items()}, closed=True)
+    if isinstance(value, list):
+        return Items([exactly(item) for item in value])
+    return Equal(value)

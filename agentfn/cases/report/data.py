@@ -50,7 +50,7 @@ def case_data(result: CaseResult, context: Context, number: int) -> dict[str, Js
         "seconds": round(result.seconds, 3),
         "explanation": explain(result, context, number),
         "command": command(result, context),
-        "transcript": f"{context.page}#{anchor(number)}" if context.page and result.attempts else None,
+        "transcript": f"{context.page}#{anchor(number)}" if context.page and result.has_transcript else None,
         "error": None if error is None else {"code": error.code, "message": error.message, "hint": error.hint},
         "attempts": [_attempt(judged) for judged in result.attempts],
     }

@@ -70,7 +70,7 @@ def explain(result: CaseResult, context: Context, number: int) -> list[str]:
         lines += [f"  try: {error.hint}"] if error.hint else []
     lines += varied(result.attempts)
     lines.append(f"run it alone: {command(result, context)}")
-    if context.page is not None and result.attempts:
+    if context.page is not None and result.has_transcript:
         lines.append(f"transcript: {context.page}#{anchor(number)}")
     return [visible(line) for line in lines]
 

@@ -65,7 +65,7 @@ def _case(result: CaseResult, context: Context, number: int) -> ET.Element:
     if result.attempts:
         shown = result.failed_attempt or result.attempts[-1]
         ET.SubElement(element, "system-out").text = _text(transcript(shown.attempt))
-    if context.page is not None and result.attempts:
+    if context.page is not None and result.has_transcript:
         properties = ET.SubElement(element, "properties")
         ET.SubElement(properties, "property", name="transcript", value=_plain(f"{context.page}#{anchor(number)}"))
     return element

@@ -56,7 +56,7 @@ class _Hide:
         return attempt._replace(
             turns=tuple(self._turn(turn) for turn in attempt.turns),
             error=None if attempt.error is None else self._error(attempt.error),
-            refused=None if attempt.refused is None else self._error(attempt.refused),
+            refused=None if attempt.refused is None else self._failure(attempt.refused),
         )
 
     def _turn(self, turn: HappenedTurn) -> HappenedTurn:

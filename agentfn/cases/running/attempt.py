@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.cases.happened import Attempt, HappenedTurn, happened_calls
+from agentfn.cases.running.place import RefusedError
 from agentfn.cases.stubs import StubHandler, stub_handlers
 from agentfn.definition.digest import digest
 from agentfn.errors import AgentfnError, NegativeError, PendingError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from agentfn.cases.case import Case, Stub, TurnSpec
+    from agentfn.cases.expect.failure import Failure
     from agentfn.cases.running.place import Ground, Surroundings
     from agentfn.handlers.protocol import Handler
     from agentfn.journal.turns import Conversation
@@ -30,12 +32,6 @@ if TYPE_CHECKING:
 
 class Stopped(BaseException):
     """The run is being stopped, so this attempt is given up at its next event."""
-
-
-class RefusedError(AgentfnError):
-    """A recording has no answer to what was sent; not an answer to the case, and no failure that a case may expect."""
-
-    default_code = "recording"
 
 
 class Watch:
@@ -90,12 +86,14 @@ class Runner(NamedTuple):
         begun = time.monotonic()
         work = _Work(self, case, number, ground)
         error: AgentfnError | None = None
-        refused: AgentfnError | None = None
+        refused: Failure | None = None
         try:
             ground.begin(case, number)
             work.run()
+            if work.is_over:
+                ground.finished()
         except RefusedError as exc:
-            refused = exc
+            refused = exc.failure
         except AgentfnError as exc:
             error = exc
         finally:
@@ -107,7 +105,9 @@ class Runner(NamedTuple):
             conversation=work.conversation,
             error=error,
             refused=refused,
-            unused=tuple(stub.stub.function for stub in work.stubs if stub.stub.required and not stub.asked),
+            unused=()
+            if self.replace
+            else tuple(s.stub.function for s in work.stubs if s.stub.required and not s.asked),
         )
 
 
@@ -128,12 +128,16 @@ class _Work:
     def conversation(self) -> str:
         return self._session.conversation.id if self._session is not None else ""
 
+    @property
+    def is_over(self) -> bool:
+        """Tell whether every turn came to its end."""
+        return len(self.turns) == len(self._case.turns) and all(turn.state == "ended" for turn in self.turns)
+
     def run(self) -> None:
         case, surroundings = self._case, self._runner.surroundings
         handlers: dict[str, Handler] = {}
-        if self._runner.replace is not None:
-            handlers |= self._runner.replace(case, self._number)
-        elif case.handlers:
+        replaced = self._runner.replace(case, self._number) if self._runner.replace is not None else {}
+        if case.handlers and not replaced:
             # What the case answers itself needs no handler, so that one which cannot start here does no harm.
             stubbed = set(case.outputs).union(*(turn.outputs for turn in case.turns))
             tools = [tool for tool in case.agent.functions if tool.name not in stubbed]
@@ -144,8 +148,8 @@ class _Work:
         for spec in case.turns:
             answering = {**given, **self._stubs(spec.outputs)}
             if self._session is None:
-                self._session = self._open(begun, handlers | answering, answering)
-            self._session.handlers = handlers | answering
+                self._session = self._open(begun)
+            self._session.handlers = handlers | answering | replaced
             self._session.answerer = _CaseAnswerer(answering)
             if not self._turn(spec):
                 return
@@ -156,7 +160,7 @@ class _Work:
         self.stubs += made.values()
         return made
 
-    def _open(self, begun: Conversation, handlers: Mapping[str, Handler], stubs: Mapping[str, StubHandler]) -> Session:
+    def _open(self, begun: Conversation) -> Session:
         case, limits = self._case, self._case.limits
         return Session(
             backend=self._ground.backend,
@@ -165,9 +169,7 @@ class _Work:
             agent=case.agent,
             run=self._runner.surroundings.run,
             emit=self._emit,
-            handlers=handlers,
             rules=case.approve,
-            answerer=_CaseAnswerer(stubs),
             policy=Policy(rounds=limits.steps, calls=limits.calls, identical=limits.identical, seconds=limits.seconds),
             clock=self._runner.surroundings.clock,
         )

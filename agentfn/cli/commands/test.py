@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,12 +45,16 @@ def test(
         raise UsageError(f"--handlers {handlers}: real or recorded")
     if record is not None and replay is not None:
         raise UsageError("--record and --replay exclude each other", hint="choose one")
+    if replay is not None and not Path(replay).is_dir():
+        raise UsageError(
+            f"there is no folder {replay} with recordings", code="file_not_found", hint="--record makes it"
+        )
     from agentfn.cases.running.schedule import Options
 
     cases = _chosen(ctx, paths, keyword, tuple(tag or ()), shard, last_failed=last_failed)
-    run = TestRun(ctx, cases, keep=keep)
+    run = TestRun(ctx, cases, Recordings(record, replay, handlers == "real"), keep=keep)
     ctx.console.say(f"{len(cases)} cases on {run.surroundings.backend}, run {run.surroundings.run}")
-    result = run.go(Options(jobs, fail_fast), Recordings(record, replay, handlers == "real"))
+    result = run.go(Options(jobs, fail_fast))
     reports = Reports(junit, html)
     context = run.context(page_of(result, reports, run.surroundings.home))
     write_reports(result, context, reports, ctx.env, ctx.console)
