@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agentfn.cases.running.baton import Baton
 from agentfn.cases.running.place import Made, recorded
 from agentfn.journal.store import Journal
-from agentfn.lifecycle.runs import RunFolder
+from agentfn.lifecycle.runs import RunFolder, left_runs, remove_left_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +30,8 @@ class LocalPlace:
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
+        for stopped in left_runs(surroundings.home):
+            remove_left_run(surroundings.home, stopped)
         self._folder = RunFolder(surroundings.home, surroundings.run)
         self._baton = Baton()
 

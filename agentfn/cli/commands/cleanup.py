@@ -13,9 +13,8 @@ from agentfn.errors import AgentfnError, ExitCode, NegativeError, UsageError
 
 if TYPE_CHECKING:
     from agentfn.cli._output import Console
-    from agentfn.journal.ledger import Ledger, Resource
+    from agentfn.journal.ledger import Ledger
     from agentfn.lifecycle.cleanup import CleanUp, Selection
-    from agentfn.model import Json
 
 
 @opt.command
@@ -30,8 +29,10 @@ def cleanup(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> CommandResult:
     """Remove what agentfn created and still owns, and nothing else."""
+    from agentfn.cli._removal import Removal, left_runs_of, resource_data, run_data
     from agentfn.journal.ledger import Ledger
     from agentfn.lifecycle.cleanup import Selection, chosen, remove
+    from agentfn.lifecycle.runs import remove_left_run
 
     before = ctx.clock() - opt.span(older_than, "--older-than") if older_than is not None else None
     selection = Selection(tuple(agent or ()), tuple(conversation or ()), run, before, all_)
@@ -40,15 +41,17 @@ def cleanup(
     place = ctx.place()
     ledger = Ledger(ctx.journal(), *place)
     _require_selector(selection, ledger)
-    _require_known(selection, ledger, place)
-    rows = chosen(ledger, selection)
+    runs = left_runs_of(ctx, selection)
+    if not selection.run or not runs:
+        _require_known(selection, ledger, place)
+    removal = Removal(chosen(ledger, selection), runs)
     if dry_run:
-        data = {"deleted": [], "left": [], "would_delete": [_data(row) for row in rows]}
-        return CommandResult(data, render=lambda console: _preview(console, rows))
-    if rows and not yes:
-        _require_consent(ctx, rows)
-    done = remove(ctx.backend(), ledger, rows, lambda row: ctx.console.say(f"removed {row.kind} {row.label}"))
-    return _result(done)
+        would = [*map(resource_data, removal.rows), *map(run_data, runs)]
+        return CommandResult({"deleted": [], "left": [], "would_delete": would}, render=removal.preview)
+    if removal and not yes:
+        removal.require_consent(ctx)
+    done = remove(ctx.backend(), ledger, removal.rows, lambda row: ctx.console.say(f"removed {row.kind} {row.label}"))
+    return _result(done, [run for run in runs if remove_left_run(ctx.settings().home, run)])
 
 
 def _require_selector(selection: Selection, ledger: Ledger) -> None:
@@ -76,40 +79,17 @@ def _require_known(selection: Selection, ledger: Ledger, place: tuple[str, str])
             )
 
 
-def _require_consent(ctx: AppContext, rows: list[Resource]) -> None:
-    if not ctx.console.interactive:
-        raise UsageError(
-            f"{len(rows)} things would be removed, and there is no terminal to ask on",
-            code="confirmation_needed",
-            hint="see them with --dry-run, then add --yes",
-        )
-    from agentfn.cli._prompt import confirmed
+def _result(done: CleanUp, runs: list[str]) -> CommandResult:
+    from agentfn.cli._removal import resource_data, run_data
 
-    for row in rows:
-        ctx.console.say(f"  {row.kind} {row.label}")
-    if not confirmed(ctx.console, f"remove these {len(rows)}?"):
-        raise NegativeError("nothing was removed: not confirmed", code="declined")
-
-
-def _data(row: Resource) -> dict[str, Json]:
-    return {"kind": row.kind, "name": row.name, "version": row.version, "label": row.label, "run": row.run}
-
-
-def _preview(console: Console, rows: list[Resource]) -> None:
-    for row in rows:
-        console.out(f"{row.kind} {row.label}")
-    console.say(f"{len(rows)} would be removed; nothing was")
-
-
-def _result(done: CleanUp) -> CommandResult:
-    left = [{**_data(item.resource), "why": item.why} for item in done.left]
-    data = {"deleted": [_data(row) for row in done.deleted], "left": left}
+    left = [{**resource_data(item.resource), "why": item.why} for item in done.left]
+    data = {"deleted": [*map(resource_data, done.deleted), *map(run_data, runs)], "left": left}
     errors = tuple(
         AgentfnError(f"{item.resource.kind} {item.resource.label} was left: {item.why}", code="left")
         for item in done.left
     )
 
     def render(console: Console) -> None:
-        console.out(f"removed {len(done.deleted)}" + (f", left {len(done.left)}" if done.left else ""))
+        console.out(f"removed {len(done.deleted) + len(runs)}" + (f", left {len(done.left)}" if done.left else ""))
 
     return CommandResult(data, ExitCode.NEGATIVE if done.left else ExitCode.OK, render=render, errors=errors)

@@ -10,9 +10,11 @@ import typer
 from agentfn.cli import _options as opt
 from agentfn.cli._context import AppContext
 from agentfn.cli._output import CommandResult
-from agentfn.cli._sessions import known_conversation
+from agentfn.cli._sessions import definition_of, known_conversation
+from agentfn.errors import NegativeError
 
 if TYPE_CHECKING:
+    from agentfn.journal.turns import Conversation
     from agentfn.model import Entry, Json
 
 
@@ -31,6 +33,7 @@ def log(
     ctx: AppContext,
     conversation: Annotated[str, typer.Argument(help="The conversation's id.")],
     format: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.text,  # noqa: A002  # the option's name
+    as_case: Annotated[bool, typer.Option("--as-case", help="Write it as a test file with one case.")] = False,
 ) -> CommandResult:
     """Show a conversation's transcript."""
     from agentfn.cli._transcript import WRITERS
@@ -40,9 +43,29 @@ def log(
     entries = backend.transcript(conversation)
     masked = [entry._replace(text=ctx.masker().mask(entry.text), raw=None) for entry in entries]
     agent = str(known.ref) if known else None
+    if as_case:
+        return _case(ctx, conversation, known, masked)
     text = WRITERS[format.value](conversation, agent, masked)
     data = {"conversation": conversation, "agent": agent, "entries": [_data(entry) for entry in masked]}
     return CommandResult(data, render=lambda console: console.out(text))
+
+
+def _case(ctx: AppContext, conversation: str, known: Conversation | None, entries: list[Entry]) -> CommandResult:
+    """Return the test file that a conversation makes."""
+    from agentfn.cases.from_chat import as_case
+
+    agent = definition_of(ctx, known) if known is not None else None
+    asked = [entry.function for entry in entries if entry.kind == "call" and entry.function]
+    functions = [tool.name for tool in agent.functions] if agent is not None else asked
+    try:
+        text = as_case(conversation, str(agent.path) if agent is not None else None, entries, functions)
+    except ValueError as exc:
+        raise NegativeError(f"{conversation} makes no case: {exc}", code="no_case") from exc
+    if agent is None:
+        ctx.console.warn("which agent file it was is not known here: put its name under agent")
+    return CommandResult(
+        {"conversation": conversation, "case": text}, render=lambda console: console.out(text.rstrip())
+    )
 
 
 def _data(entry: Entry) -> Json:

@@ -1,0 +1,120 @@
+"""Writes a test file from a conversation that was really had: what was said, what was asked for, what was given."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentfn.document.write import to_yaml
+from agentfn.turn.state import arguments_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentfn.model import Entry, Json
+
+_HEAD = """\
+# Made from the conversation {conversation}. Without an account the scenario under `local` answers, elsewhere the agent.
+# What is expected is what happened: loosen what may vary, with regex, one_of, ignore (docs/tests.md).
+"""
+
+
+class _Turn(NamedTuple):
+    message: str
+    entries: list[Entry]
+
+
+def as_case(conversation: str, definition: str | None, entries: Sequence[Entry], functions: Sequence[str]) -> str:
+    """Return a test file with one case; `definition` is the agent file, `functions` are those that it has.
+
+    A conversation without a message, or with one that was neither answered nor led to a call, gives no case: ValueError.
+    """
+    turns = _turns(entries)
+    silent = next((turn for turn in turns if not any(e.kind in ("agent", "call") for e in turn.entries)), None)
+    if not turns or silent is not None:
+        msg = f"nothing came of {silent.message!r}" if silent is not None else "nobody said anything in it"
+        raise ValueError(msg)
+    waits = turns[-1].entries[-1].kind == "call"
+    case: dict[str, Json] = {"name": _name(turns[0].message)}
+    if len(turns) == 1:
+        case["input"] = turns[0].message
+    else:
+        case["turns"] = [{"input": turn.message} for turn in turns]
+    case["local"] = [step for turn in turns for step in _steps(turn)]
+    outputs = _outputs(entries, functions)
+    if outputs:
+        case["outputs"] = outputs
+    calls = [_expected(entry) for entry in entries if entry.kind == "call" and entry.function in functions]
+    case["expect"] = {"calls": calls, "order": "in_order"} if calls else {"calls": []}
+    if waits:
+        case["handlers"] = False
+        case["expect"]["pending"] = True
+    agent = Path(os.path.relpath(definition)).as_posix() if definition else "agent.yaml"
+    return _HEAD.format(conversation=conversation) + to_yaml({"agent": agent, "cases": [case]})
+
+
+def _turns(entries: Sequence[Entry]) -> list[_Turn]:
+    turns: list[_Turn] = []
+    for entry in entries:
+        if entry.kind == "user":
+            turns.append(_Turn(entry.text, []))
+        elif turns:
+            turns[-1].entries.append(entry)
+    return turns
+
+
+def _name(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= 60 else f"{line[:60].rstrip()}…"  # noqa: PLR2004  # enough to recognise it
+
+
+def _steps(turn: _Turn) -> list[dict[str, Json]]:
+    """Return a turn as steps of a scenario: calls that stand together were asked for together."""
+    steps: list[dict[str, Json]] = []
+    last = ""
+    for entry in turn.entries:
+        if entry.kind == "call":
+            if last != "call":
+                steps.append({"call": []})
+            steps[-1]["call"].append(_scripted(entry))
+        elif entry.kind == "agent":
+            steps.append({"say": entry.text})
+        last = entry.kind
+    return steps
+
+
+def _scripted(entry: Entry) -> dict[str, Json]:
+    value = arguments_value(entry.text)
+    if isinstance(value, dict):
+        return {"name": entry.function, "arguments": value}
+    return {"name": entry.function, "raw": entry.text}
+
+
+def _outputs(entries: Sequence[Entry], functions: Sequence[str]) -> dict[str, Json]:
+    """Return what each function gave, call by call, in the order in which they were asked for."""
+    given = {entry.call_id: entry.text for entry in entries if entry.kind == "output"}
+    found: dict[str, list[Json]] = {}
+    for entry in entries:
+        if entry.kind == "call" and entry.function in functions and entry.call_id in given:
+            found.setdefault(str(entry.function), []).append(_answer(given[entry.call_id]))
+    return {name: answers[0] if len(answers) == 1 else answers for name, answers in found.items()}
+
+
+def _answer(text: str) -> dict[str, Json]:
+    """Return an output as a case gives it; the JSON object that stands for a failure becomes one again."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"output": text}
+    if isinstance(value, dict) and set(value) == {"error"} and isinstance(value["error"], str):
+        return {"error": value["error"]}
+    return {"output": text}
+
+
+def _expected(entry: Entry) -> dict[str, Json]:
+    value = arguments_value(entry.text)
+    if not isinstance(value, dict) or not value:
+        return {"name": entry.function}
+    return {"name": entry.function, "arguments": {"equals": value}}
