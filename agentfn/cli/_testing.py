@@ -71,7 +71,7 @@ class TestRun:
         self._ctx = ctx
         self._cases = cases
         self._recordings = recordings
-        self._masker = _masker(ctx, cases)
+        self.masker = _masker(ctx, cases)
         backend, endpoint = ctx.place() if recordings.replay is None else ("replay", recordings.replay)
         self.surroundings = Surroundings(
             run=new_run(),
@@ -79,26 +79,26 @@ class TestRun:
             endpoint=endpoint,
             home=ctx.settings().home,
             env=ctx.env,
-            masker=self._masker,
+            masker=self.masker,
             clock=ctx.clock,
             log=ctx.log,
             keep=keep,
-            recorder=_recorder(recordings, self._masker),
+            recorder=_recorder(recordings, self.masker),
         )
 
     def go(self, options: Options) -> RunResult:
         """Run the cases and return what came of them, without secrets."""
-        place, replace = self._place()
-        progress = Progress(self._ctx.console, len(self._cases), self._masker)
+        place, replace = self.place()
+        progress = Progress(self._ctx.console, len(self._cases), self.masker)
         runner = Runner(self.surroundings, Watch(), replace)
         result = Schedule(self._cases, place, runner, options).run(progress)
         progress.clear()
         if self.surroundings.recorder is not None:
             for path in self.surroundings.recorder.write():
                 self._ctx.console.say(f"recorded {path}")
-        return masked(result, self._masker)
+        return masked(result, self.masker)
 
-    def _place(self) -> tuple[Place, Callable[[Case, int], dict[str, Handler]] | None]:
+    def place(self) -> tuple[Place, Callable[[Case, int], dict[str, Handler]] | None]:
         """Return where the cases run, and what gives recorded outputs in place of handlers."""
         if self._recordings.replay is not None:
             from agentfn.cases.recording.replay import ReplayPlace

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from agentfn.cases.case import BrokenCase
-from agentfn.cases.expect.judge import judge
+from agentfn.cases.expect.judge import judged
 from agentfn.cases.happened import Attempt
 from agentfn.cases.results import CaseResult, Judged, RunResult, certain_verdict
 from agentfn.cases.running.attempt import Stopped
@@ -126,17 +126,13 @@ class Schedule:
             self._cap.attempt_ended(strained=self._runner.watch.take_strain() > 0)
             entry = self._entries[index]
             entry.running -= 1
-            entry.attempts.append(self._judged(entry, ended))
+            assert not isinstance(entry.case, BrokenCase)  # noqa: S101  # those are never started
+            # Here and not on the worker's thread: only the main one can end a pattern that takes for ever.
+            entry.attempts.append(judged(entry.case, ended))
             self._tell(entry, listener)
             if entry.wants_attempt:
                 heapq.heappush(self._waiting, (entry.started, index))
             failed = failed or (self._options.fail_fast and entry.is_over and entry.result.verdict == "failed")
-
-    def _judged(self, entry: _Entry, attempt: Attempt) -> Judged:
-        assert not isinstance(entry.case, BrokenCase)  # noqa: S101  # those are never started
-        # Here and not on the worker's thread: only the main one can end a pattern that takes for ever.
-        failures = () if attempt.error is not None else tuple(judge(entry.case, attempt))
-        return Judged(attempt, failures)
 
     def _tell(self, entry: _Entry, listener: Listener) -> None:
         if entry.is_over and not entry.is_told:

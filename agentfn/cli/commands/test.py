@@ -53,7 +53,8 @@ def test(
 
     cases = _chosen(ctx, paths, keyword, tuple(tag or ()), shard, last_failed=last_failed)
     run = TestRun(ctx, cases, Recordings(record, replay, handlers == "real"), keep=keep)
-    ctx.console.say(f"{len(cases)} {"case" if len(cases) == 1 else "cases"} on {run.surroundings.backend}, run {run.surroundings.run}")
+    many = f"{len(cases)} cases" if len(cases) > 1 else "1 case"
+    ctx.console.say(f"{many} on {run.surroundings.backend}, run {run.surroundings.run}")
     result = run.go(Options(jobs, fail_fast))
     reports = Reports(junit, html)
     context = run.context(page_of(result, reports, run.surroundings.home))
