@@ -26,6 +26,8 @@ DROPPED = (
     "AGENTFN_PROFILE",
     "AZURE_AI_PROJECT_ENDPOINT",
     "CI",
+    "GITHUB_ACTIONS",
+    "GITHUB_STEP_SUMMARY",
     "FOUNDRY_MODEL_NAME",
     "FOUNDRY_PROJECT_ENDPOINT",
     "HTTP_PROXY",
@@ -33,6 +35,7 @@ DROPPED = (
     "NO_COLOR",
     "PROJECT_ENDPOINT",
     "PYTHONDONTWRITEBYTECODE",
+    "TF_BUILD",
     "http_proxy",
     "https_proxy",
 )

@@ -24,6 +24,10 @@ class Lazy(NamedTuple):
 _COMMANDS = "agentfn.cli.commands"
 
 TABLE: Mapping[str, Lazy] = {
+    "init": Lazy(
+        f"{_COMMANDS}.init:init",
+        "Write a small working agent, its function, a test file and a CI workflow; overwrite nothing.",
+    ),
     "validate": Lazy(f"{_COMMANDS}.validate:validate", "Check definitions: every finding with its place and a reason."),
     "create": Lazy(f"{_COMMANDS}.create:create", "Create the agent, or a new version when the definition changed."),
     "list": Lazy(f"{_COMMANDS}.list:list_", "List what agentfn owns and has not removed: agents and conversations."),
