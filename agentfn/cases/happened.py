@@ -73,7 +73,8 @@ class HappenedTurn(NamedTuple):
 class Attempt(NamedTuple):
     """One run of a case. `error` is why it could not run, or not to its end; `refused` is why a recording did not fit.
 
-    `unused` are functions whose outputs were given and that were never asked for. `conversation` is the service's id.
+    `unused` are functions whose outputs were given and that were never asked for, `unanswered` those of which a call found
+    no output left or meant for it. `conversation` is the service's id.
     """
 
     number: int
@@ -83,6 +84,7 @@ class Attempt(NamedTuple):
     error: AgentfnError | None = None
     refused: Failure | None = None
     unused: tuple[str, ...] = ()
+    unanswered: tuple[str, ...] = ()
 
     @property
     def calls(self) -> tuple[HappenedCall, ...]:

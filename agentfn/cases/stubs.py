@@ -26,6 +26,8 @@ class StubHandler:
     def __init__(self, stub: Stub, end: Finish) -> None:
         self.stub = stub
         self.asked = 0
+        #: How many calls there was no answer for.
+        self.unanswered = 0
         self._end = end
         self._left = [answer for answer in stub.answers if answer.when is None]
         self._given = 0
@@ -59,6 +61,7 @@ class StubHandler:
                 if answer.when is not None and not answer.when.differences(arguments):
                     return answer
             if not self._left:
+                self.unanswered += 1
                 return None
             self._given += 1
             return self._left.pop(0) if self.stub.each else self._left[0]

@@ -41,6 +41,10 @@ def judge(case: Case, attempt: Attempt) -> list[Failure]:
     left = len(case.turns) - len(attempt.turns)
     if left and not found:
         found.append(Failure("turns", f"{left} of {len(case.turns)} turns were not begun"))
+    found += [
+        Failure("outputs", f"the case has no output for a call of {name} that was asked for", line=case.line)
+        for name in attempt.unanswered
+    ]
     if not found:
         found += [
             Failure("outputs", f"an output was given for {name}, which was never asked for", line=case.line)

@@ -108,6 +108,7 @@ class Runner(NamedTuple):
             unused=()
             if self.replace
             else tuple(s.stub.function for s in work.stubs if s.stub.required and not s.asked),
+            unanswered=tuple(s.stub.function for s in work.stubs if s.unanswered),
         )
 
 
