@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from agentfn.cases.expect.calls import call_failures
-from agentfn.cases.expect.matchers import Difference, for_text
+from agentfn.cases.expect.matchers import Difference, Equal, for_text
 from agentfn.cases.expect.read import read_expectations
 from agentfn.cases.expect.words import MatcherReader
 from agentfn.cases.happened import HappenedCall
@@ -66,8 +66,8 @@ class Matching:
 
     def differences(self, actual: Json) -> list[Difference]:
         """Return where a value is not as expected. A text is read as JSON where the expectation needs a structure."""
-        matcher = for_text(self._matcher) if isinstance(actual, str) else self._matcher
-        return matcher.differences(actual)
+        is_text = isinstance(actual, str) and not isinstance(self._matcher, Equal)
+        return (for_text(self._matcher) if is_text else self._matcher).differences(actual)
 
     def __eq__(self, actual: object) -> bool:
         return not self.differences(actual)

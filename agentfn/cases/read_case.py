@@ -131,7 +131,7 @@ class _Reading:
         for function, given in value.items():
             at = (*path, function)
             if function not in known:
-                self._reader.unknown_keys({function: given}, known, path, "the agent's functions")
+                self._reader.unknown_keys({function: given}, known, path, "outputs")
                 continue
             each = isinstance(given, list)
             entries = [(entry, (*at, i)) for i, entry in enumerate(given)] if each else [(given, at)]
