@@ -55,7 +55,7 @@ class TurnSpec(NamedTuple):
 class Limits(NamedTuple):
     """When a turn of a case has gone on for long enough."""
 
-    steps: int = 25
+    rounds: int = 25
     calls: int = 250
     identical: int = 10
     seconds: float = 300.0

@@ -171,7 +171,7 @@ class _Work:
             run=self._runner.surroundings.run,
             emit=self._emit,
             rules=case.approve,
-            policy=Policy(rounds=limits.steps, calls=limits.calls, identical=limits.identical, seconds=limits.seconds),
+            policy=Policy(rounds=limits.rounds, calls=limits.calls, identical=limits.identical, seconds=limits.seconds),
             clock=self._runner.surroundings.clock,
         )
 

@@ -35,7 +35,7 @@ agent: agent.yaml
 defaults:
   tags: [all]
   outputs: {get_time: noon}
-  limits: {steps: 3}
+  limits: {rounds: 3}
 cases:
   - name: base
     abstract: true
@@ -57,7 +57,7 @@ cases:
     assert (one.turns[0].input, two.turns[0].input) == ("hi", "ho")
     assert (one.tags, two.tags) == (("all",), ("slow",))
     assert set(two.outputs) == {"get_weather", "get_time"}
-    assert (two.limits.steps, two.limits.calls) == (3, 4)
+    assert (two.limits.rounds, two.limits.calls) == (3, 4)
     assert str(two.expect.answer) == '"sun"'
     assert two.expect.steps is not None
     # Only what a case itself gives must be asked for.
@@ -127,7 +127,7 @@ CASE = "agent: agent.yaml\ncases:\n  - name: a\n    input: hi\n"
         (CASE + "    outputs: {get_time: []}\n", "a list of outputs is one for each call"),
         (CASE + "    outputs: {get_time: {output: 1, error: no}}\n", "exactly one of output, content and error"),
         (CASE + "    repeat: {times: 2, at_least: 3}\n", "5:13 repeat is a number from 1 on"),
-        (CASE + "    limits: {steps: 0}\n", "5:21 steps is a number from 1 on"),
+        (CASE + "    limits: {rounds: 0}\n", "5:22 rounds is a number from 1 on"),
         (CASE + "    limits: {seconds: soon}\n", "seconds is a number or a span"),
         (CASE + "    tags: {a: b}\n", "5:11 tags is a list of texts"),
         (CASE + "    extends: b\n", "5:14 extends names another case of this file; known: none"),
