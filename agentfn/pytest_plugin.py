@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from agentfn.cli._testing import TestRun
     from agentfn.testing import EmbeddedService
 
-#: What tells our test files from other tools' files of such a name.
-_OURS = re.compile(r"^cases\s*:", re.MULTILINE)
-_AGENT = re.compile(r"^\s*-?\s*agent\s*:", re.MULTILINE)
+#: What tells a file of ours that cannot be read from another tool's.
+_LOOKS_OURS = re.compile(r"^cases\s*:(?=.*^\s*(?:-\s*)?(?:input|turns)\s*:)", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -47,11 +46,24 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> TestFile |
 
     if not is_test_file(file_path):
         return None
-    text = file_path.read_text("utf-8", "replace")
-    if _OURS.search(text) is None or _AGENT.search(text) is None:
+    if not _is_ours(file_path):
         return None
     found: TestFile = TestFile.from_parent(parent, path=file_path)
     return found
+
+
+def _is_ours(path: Path) -> bool:
+    """Tell a test file of an agent, also one with mistakes, from another tool's file of such a name."""
+    from agentfn.document.read import read_document
+    from agentfn.errors import AgentfnError
+
+    try:
+        value = read_document(path).value
+    except AgentfnError:
+        return _LOOKS_OURS.search(path.read_text("utf-8", "replace")) is not None
+    cases = value.get("cases") if isinstance(value, dict) else None
+    said = ("input", "turns", "extends")
+    return isinstance(cases, list) and any(isinstance(case, dict) and any(k in case for k in said) for case in cases)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -59,18 +71,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     running = session.config.stash.get(_RUNNING, None)
     if running is not None:
         running.finish()
-
-
-class CouldNotRunError(Exception):
-    """A case has no verdict. The result tells why."""
-
-    def __init__(self, result: CaseResult) -> None:
-        super().__init__(result)
-        self.result = result
-
-
-class NotAsExpectedError(CouldNotRunError):
-    """A case failed."""
 
 
 class TestFile(pytest.File):
@@ -97,28 +97,22 @@ class CaseItem(pytest.Item):
         super().__init__(**kwargs)  # type: ignore[arg-type]  # pytest's own
         self.case = case
         self.result: CaseResult | None = None
-        for tag in case.tags:
-            mark = re.sub(r"\W", "_", tag)
-            self.config.addinivalue_line("markers", f"{mark}: a tag of a case")
-            self.add_marker(mark)
-            self.extra_keyword_matches.add(tag)
+        self.extra_keyword_matches.update(case.tags)
 
     def setup(self) -> None:
         """Run the case as often as its verdict needs."""
         self.result = _running(self.session).run(self.case)
         if self.result.verdict == "could_not_run":
-            raise CouldNotRunError(self.result)
+            self._fail(self.result)
 
     def runtest(self) -> None:
         """Fail where the case was not as expected."""
         if self.result is not None and self.result.verdict != "passed":
-            raise NotAsExpectedError(self.result)
+            self._fail(self.result)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
-        """Return the same explanation as `agentfn test` gives."""
-        if isinstance(excinfo.value, CouldNotRunError):
-            return "\n".join(_running(self.session).explain(excinfo.value.result))
-        return str(super().repr_failure(excinfo, style))  # type: ignore[arg-type]  # pytest's own
+    def _fail(self, result: CaseResult) -> NoReturn:
+        """End with the explanation that `agentfn test` gives, and no traceback, which would show unmasked values."""
+        pytest.fail("\n".join(_running(self.session).explain(result)), pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return where the case stands."""

@@ -14,6 +14,11 @@ cases:
   - {name: bad, input: hi, local: [{say: hello}], expect: {answer: bye}}
   - {name: wrong, input: hi, repeat: 0}
 """
+ODD = """\
+cases:
+  - {name: tagged, tags: [skip, "@smoke"], agent: demo.yaml, input: hi, local: [{say: hello}], expect: {answer: bye}}
+  - {name: down, agent: demo.yaml, input: my agtok-0123456789, local: [{error: {status: 400, code: bad}}]}
+"""
 PROGRAM = """\
 from openai import OpenAI
 from agentfn.testing import assert_calls
@@ -50,9 +55,32 @@ def test_pytest_tells_passed_failed_and_could_not_run_apart(pytest_run, write, a
     assert not list((run.home / "runs").glob("*"))
 
 
+def test_no_tag_changes_a_verdict_and_no_secret_is_shown(pytest_run, write, agent, run) -> None:
+    agent()
+    write("test_odd.yaml", ODD)
+    run.env["AGENT_TOKEN"] = "agtok-0123456789"
+    told = pytest_run("-n0", ".")
+    assert "1 failed, 1 error" in told
+    assert "run it alone: agentfn test" in told
+    assert "agtok-0123456789" not in told
+    assert "Traceback" not in told
+    assert "pytest_plugin" not in told
+    assert "1 failed, 1 deselected" in pytest_run("-n0", "-k", "skip", ".")
+
+
+@pytest.mark.parametrize(
+    "text", ["agnet: demo.yaml\ncases: [{name: a, input: hi}]\n", "cases:\n  - name: [\n    input: hi\n"]
+)
+def test_a_file_with_mistakes_is_an_error_rather_than_left_out(pytest_run, write, agent, text) -> None:
+    agent()
+    write("test_wrong.yaml", text)
+    assert "1 error" in pytest_run("-n0", ".")
+
+
 def test_files_of_other_tools_are_left_alone(pytest_run, write) -> None:
     write("test_other.yaml", "cases: [1, 2]\n")
     write("test_more.yaml", "stages: [{name: x}]\n")
+    write("test_curl.yaml", "agent: Mozilla/5.0\ncases: [{url: x}]\n")
     assert "no tests ran" in pytest_run("-n0", ".")
 
 
