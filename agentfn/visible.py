@@ -6,10 +6,10 @@ import re
 
 #: Control characters (all of C0 and C1 but tab and line feed), direction overrides and isolates, other invisible
 #: controls that hide or reorder what is read (tags spell out text that nobody sees), halves of surrogate pairs, and line
-#: separators that some programs treat as a new line. Joiners stay: scripts and emoji need them.
+#: separators that some programs treat as a new line, and what XML forbids. Joiners stay: scripts and emoji need them.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]",
+    "\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f\ud800-\udfff]",
 )
 _LAST_LATIN, _LAST_BASIC = 0xFF, 0xFFFF
 #: What .NET, in which both build agents are written, skips when it compares texts.

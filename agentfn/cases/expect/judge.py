@@ -8,7 +8,6 @@ from agentfn.cases.expect.calls import call_failures
 from agentfn.cases.expect.expectations import Expectations
 from agentfn.cases.expect.failure import Failure
 from agentfn.cases.expect.matchers import MISSING, shown
-from agentfn.cases.results import Judged
 from agentfn.visible import short
 
 if TYPE_CHECKING:
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
     from agentfn.cases.happened import Attempt, HappenedCall, HappenedTurn
 
 _WIDTH = 400
-
-
-def judged(case: Case, attempt: Attempt) -> Judged:
-    """Return an attempt with what was not as expected in it; one that could not run is not judged."""
-    return Judged(attempt, () if attempt.error is not None else tuple(judge(case, attempt)))
 
 
 def judge(case: Case, attempt: Attempt) -> list[Failure]:

@@ -30,6 +30,11 @@ def masked_case(result: CaseResult, masker: Masker) -> CaseResult:
     return result._replace(case=hide.case(result.case), attempts=tuple(hide.judged(one) for one in result.attempts))
 
 
+def masked_attempt(attempt: Attempt, masker: Masker) -> Attempt:
+    """Return what happened without known secrets."""
+    return _Hide(masker).attempt(attempt) if masker.secrets else attempt
+
+
 class _Hide:
     """Replaces the texts of results."""
 
@@ -48,11 +53,11 @@ class _Hide:
 
     def judged(self, judged: Judged) -> Judged:
         return judged._replace(
-            attempt=self._attempt(judged.attempt),
+            attempt=self.attempt(judged.attempt),
             failures=tuple(self._failure(failure) for failure in judged.failures),
         )
 
-    def _attempt(self, attempt: Attempt) -> Attempt:
+    def attempt(self, attempt: Attempt) -> Attempt:
         return attempt._replace(
             turns=tuple(self._turn(turn) for turn in attempt.turns),
             error=None if attempt.error is None else self._error(attempt.error),

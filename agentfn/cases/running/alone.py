@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentfn.cases.expect.judge import judged
 from agentfn.cases.results import CaseResult, Judged, certain_verdict
+from agentfn.cases.running.judging import judged
 
 if TYPE_CHECKING:
     from agentfn.cases.case import Case
@@ -17,5 +17,6 @@ def run_alone(case: Case, runner: Runner, ground: Ground) -> CaseResult:
     """Run a case as often as its verdict needs."""
     attempts: list[Judged] = []
     while len(attempts) < case.repeat.times and certain_verdict(case, attempts) is None:
-        attempts.append(judged(case, runner.run(case, len(attempts) + 1, ground)))
+        attempt = runner.run(case, len(attempts) + 1, ground)
+        attempts.append(judged(case, attempt, runner.surroundings.masker))
     return CaseResult(case, tuple(attempts))

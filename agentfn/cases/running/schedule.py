@@ -9,11 +9,11 @@ import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from agentfn.cases.case import BrokenCase
-from agentfn.cases.expect.judge import judged
 from agentfn.cases.happened import Attempt
 from agentfn.cases.results import CaseResult, Judged, RunResult, certain_verdict
 from agentfn.cases.running.attempt import Stopped
 from agentfn.cases.running.cap import Cap
+from agentfn.cases.running.judging import judged
 from agentfn.errors import AgentfnError
 from agentfn.handlers import stop_running
 
@@ -128,7 +128,7 @@ class Schedule:
             entry.running -= 1
             assert not isinstance(entry.case, BrokenCase)  # noqa: S101  # those are never started
             # Here and not on the worker's thread: only the main one can end a pattern that takes for ever.
-            entry.attempts.append(judged(entry.case, ended))
+            entry.attempts.append(judged(entry.case, ended, self._runner.surroundings.masker))
             self._tell(entry, listener)
             if entry.wants_attempt:
                 heapq.heappush(self._waiting, (entry.started, index))
