@@ -109,8 +109,11 @@ class _File:
         if reader.flag(entry, "abstract", ("cases", index)):
             return
         whole = composed(self._document, layers)
-        for row in self._rows(whole, reader):
-            yield self._one(whole, row, index, reader)
+        rows = self._rows(whole, reader)
+        names = [str(filled(whole.value["name"], row)) for row in rows]
+        is_told_apart = len(set(names)) == len(rows)
+        for name, row in zip(names, rows, strict=True):
+            yield self._one(whole, row, index, reader, name if is_told_apart else f"{name} {label(row)}")
 
     def _layers(self, index: int, reader: Reader) -> list[Layer]:
         """Return defaults, what the case extends from far to near, and the case itself."""
@@ -122,7 +125,7 @@ class _File:
             name = entry.get("extends")
             if name is None:
                 break
-            if name not in self._named or self._named[name] in chain:
+            if not isinstance(name, str) or name not in self._named or self._named[name] in chain:
                 known = ", ".join(other for other, at in self._named.items() if at not in chain)
                 why = f"extends names another case of this file; known: {known or 'none'}"
                 reader.error(("cases", index, "extends"), "test-file", why)
@@ -156,10 +159,8 @@ class _File:
             reader.findings.append(whole.finding(("matrix",), "test-file", told))
         return rows
 
-    def _one(self, whole: Derived, row: dict[str, Json], index: int, outer: Reader) -> Case | BrokenCase:
-        value = {key: filled(item, row) for key, item in whole.value.items() if key != "matrix"}
-        if row and value["name"] == whole.value["name"]:
-            value["name"] = f"{value['name']} {label(row)}"
+    def _one(self, whole: Derived, row: dict[str, Json], index: int, outer: Reader, name: str) -> Case | BrokenCase:
+        value = {key: filled(item, row) for key, item in whole.value.items() if key != "matrix"} | {"name": name}
         view = Derived(whole, value, {(): ()})
         reader = Reader(view, self._sources.env)
         reader.findings += outer.findings
@@ -167,22 +168,28 @@ class _File:
         if not reader.findings:
             agent = self._agent(view, reader)
             if agent is not None:
-                case = read_case(reader, self._path, agent, self._own_outputs(index))
+                case = read_case(reader, self._path, agent, self._own_outputs(index, row))
         if case is None or any(finding.severity == "error" for finding in reader.findings):
             return self._broken(str(value["name"]), index, reader, view)
         return case
 
-    def _own_outputs(self, index: int) -> frozenset[str]:
+    def _own_outputs(self, index: int, row: dict[str, Json]) -> frozenset[str]:
         """Return the functions that the case itself gives outputs for, which then must be asked for."""
         own = self._document.value["cases"][index].get("outputs")
-        return frozenset(own) if isinstance(own, dict) else frozenset()
+        return frozenset(filled(own, row)) if isinstance(own, dict) else frozenset()
 
     def _broken(self, name: str, index: int, reader: Reader, view: Derived | None = None) -> BrokenCase:
         errors = [finding for finding in reader.findings if finding.severity == "error"]
         tags = view.value.get("tags") if view is not None else None
         error = InvalidFileError(errors, hint=HINT if errors[0].source == str(self._path) else None)
         place = self._document.position(("cases", index))
-        return BrokenCase(self._path, name, *place, error, tuple(tags) if isinstance(tags, list) else ())
+        return BrokenCase(
+            self._path,
+            name,
+            *place,
+            error,
+            tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+        )
 
     def _agent(self, view: Derived, reader: Reader) -> Agent | None:
         """Return the agent of a case: its own, else the file's; loaded once."""

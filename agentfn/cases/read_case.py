@@ -110,7 +110,7 @@ class _Reading:
         self._reader.unknown_keys(turn, TURN_KEYS, path, "a turn")
         return TurnSpec(
             self._said(turn.get("input"), (*path, "input")),
-            self._outputs(turn.get("outputs"), (*path, "outputs"), frozenset(turn.get("outputs") or ())),
+            self._outputs(turn.get("outputs"), (*path, "outputs")),
             read_expectations(self._reader, turn.get("expect"), (*path, "expect"), self._agent),
         )
 
@@ -120,7 +120,8 @@ class _Reading:
             return ""
         return text
 
-    def _outputs(self, value: Json, path: Path, required: frozenset[str]) -> dict[str, Stub]:
+    def _outputs(self, value: Json, path: Path, required: frozenset[str] | None = None) -> dict[str, Stub]:
+        """Read outputs; `required` are the functions that must be asked for, None is all of them."""
         if value is None:
             return {}
         if not isinstance(value, dict):
@@ -138,7 +139,7 @@ class _Reading:
             answers = tuple(self._answer(entry, where, function) for entry, where in entries)
             if not answers:
                 self._error(at, "a list of outputs is one for each call, and this one is empty; {output: []} is one")
-            found[function] = Stub(function, answers, each, function in required)
+            found[function] = Stub(function, answers, each, required is None or function in required)
         return found
 
     def _answer(self, value: Json, path: Path, function: str) -> Answer:

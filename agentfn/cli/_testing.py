@@ -93,7 +93,9 @@ class TestRun:
         runner = Runner(self.surroundings, Watch(), replace)
         result = Schedule(self._cases, place, runner, options).run(progress)
         progress.clear()
-        if self.surroundings.recorder is not None:
+        if result.interrupted and self.surroundings.recorder is not None:
+            self._ctx.console.warn("nothing was recorded: the run was interrupted")
+        elif self.surroundings.recorder is not None:
             for path in self.surroundings.recorder.write():
                 self._ctx.console.say(f"recorded {path}")
         return masked(result, self.masker)
@@ -191,7 +193,10 @@ def write_reports(
         for line in github_annotations(result, context):
             console.say(line)
         if env.get("GITHUB_STEP_SUMMARY"):
-            append_summary(Path(env["GITHUB_STEP_SUMMARY"]), github_summary(result, context))
+            try:
+                append_summary(Path(env["GITHUB_STEP_SUMMARY"]), github_summary(result, context))
+            except OSError as exc:
+                console.warn(f"the step's summary cannot be written: {exc.strerror}")
     elif env.get("TF_BUILD", "").lower() == "true":
         from agentfn.cases.report.ci import azure_issues
 
@@ -199,13 +204,23 @@ def write_reports(
             console.say(line)
 
 
+def require_writable(reports: Reports, recordings: Recordings) -> None:
+    """Raise UsageError where a report or recording could not be written, before anything runs for it."""
+    for path in (reports.junit, reports.page, recordings.record):
+        if path is None:
+            continue
+        try:
+            if path == recordings.record:
+                Path(path).mkdir(parents=True, exist_ok=True)
+            else:
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                Path(path).open("a", encoding="utf-8").close()
+        except OSError as exc:
+            raise UsageError(f"{path} cannot be written: {exc.strerror}") from exc
+
+
 def _write(path: str, text: str) -> None:
-    file = Path(path)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8", errors="backslashreplace")
-    except OSError as exc:
-        raise UsageError(f"{path} cannot be written: {exc.strerror}") from exc
+    Path(path).write_text(text, "utf-8", errors="backslashreplace")
 
 
 def page_of(result: RunResult, reports: Reports, home: Path) -> Path | None:

@@ -24,14 +24,16 @@ def judge(case: Case, attempt: Attempt) -> list[Failure]:
     found: list[Failure] = []
     if attempt.refused is not None:
         return [attempt.refused]
+    told: list[Failure] = []
     for spec, turn in zip(case.turns, attempt.turns, strict=False):
         expects_end = spec.expect.pending is False and spec.expect.failure is None
         whole = case.expect if turn is attempt.turns[-1] else None
+        told = []
         if expects_end and (whole is None or (whole.pending is False and whole.failure is None)):
-            found += _unfinished(turn)
-        found += _of_turns(spec.expect, [turn])
+            told = list(_unfinished(turn))
+        found += [*told, *_of_turns(spec.expect, [turn], explained=bool(told))]
     if attempt.turns:
-        found += _of_turns(case.expect, attempt.turns)
+        found += _of_turns(case.expect, attempt.turns, explained=bool(told))
     left = len(case.turns) - len(attempt.turns)
     if left and not found:
         found.append(Failure("turns", f"{left} of {len(case.turns)} turns were not begun"))
@@ -59,13 +61,14 @@ def _unfinished(turn: HappenedTurn) -> Iterator[Failure]:
         yield Failure("pending", told, expected="an answer", actual=f"waiting: {waiting}" if waiting else "")
 
 
-def _of_turns(expect: Expectations, turns: Sequence[HappenedTurn]) -> Iterator[Failure]:
+def _of_turns(expect: Expectations, turns: Sequence[HappenedTurn], *, explained: bool) -> Iterator[Failure]:
+    """Compare turns; `explained` says that it was told already why the last of them has no answer."""
     calls = [call for turn in turns for call in turn.calls]
     yield from call_failures(expect, calls)
     last = turns[-1]
     if expect.pending is not False:
         yield from _pending(expect, turns)
-    if expect.answer is not None:
+    if expect.answer is not None and (last.answer is not None or not explained):
         yield from _text(expect, last)
     if expect.failure is not None:
         differences = expect.failure.differences(MISSING if last.failure is None else last.failure)
@@ -93,10 +96,7 @@ def _pending(expect: Expectations, turns: Sequence[HappenedTurn]) -> Iterator[Fa
 def _text(expect: Expectations, last: HappenedTurn) -> Iterator[Failure]:
     assert expect.answer is not None  # noqa: S101  # the caller asked
     if last.answer is None:
-        if last.state == "ended":
-            yield Failure("answer", "there is no answer", str(expect.answer), line=expect.line)
-        elif expect.failure is not None or expect.pending is not False:
-            yield Failure("answer", "there is no answer", str(expect.answer), _ending(last), line=expect.line)
+        yield Failure("answer", "there is no answer", str(expect.answer), _ending(last), line=expect.line)
         return
     differences = expect.answer.differences(last.answer)
     if differences:

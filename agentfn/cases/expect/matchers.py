@@ -280,6 +280,10 @@ class Absent(NamedTuple):
         return "nothing"
 
 
+def _no_json(word: str) -> Json:
+    raise ValueError(word)
+
+
 class AsJson(NamedTuple):
     """A text that is read as JSON and then compared; one that is no JSON is compared as it is."""
 
@@ -289,7 +293,8 @@ class AsJson(NamedTuple):
         """Read and compare."""
         if isinstance(actual, str):
             with contextlib.suppress(ValueError, RecursionError):
-                actual = json.loads(actual)
+                # Python takes NaN and Infinity for JSON; as numbers they would lie within every range.
+                actual = json.loads(actual, parse_constant=_no_json)
         return self.matcher.differences(actual, path)
 
     def __str__(self) -> str:

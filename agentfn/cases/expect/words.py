@@ -143,7 +143,7 @@ class MatcherReader:
             return m.Ignored()
         try:
             re.compile(value)
-        except re.error as exc:
+        except (re.error, OverflowError, RecursionError) as exc:
             self._error(path, f"{value} is no regular expression: {exc}")
             return m.Ignored()
         return m.Regex(value)
@@ -199,7 +199,7 @@ class MatcherReader:
         for query, wanted in value.items():
             try:
                 jsonpath.compile(query)
-            except jsonpath.JSONPathError as exc:
+            except (jsonpath.JSONPathError, re.error, OverflowError, RecursionError) as exc:
                 self._error((*path, query), f"{query} is no JSON path: {str(exc).splitlines()[0]}")
             parts.append(m.AtPath(query, self.read(wanted, (*path, query))))
         return parts[0] if len(parts) == 1 else m.AllOf(parts)

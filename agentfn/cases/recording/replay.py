@@ -58,10 +58,11 @@ class ReplayPlace:
         return []
 
     def handlers(self, case: Case, number: int) -> dict[str, Handler]:
-        """Return handlers that give what was recorded, for every function that the case's agent has."""
-        turns = _attempt(read_recording(path_of(self._folder, case)), number)
-        recorded = _RecordedHandler({call: o for turn in turns for step in turn.steps for call, o in step.sent.items()})
-        return {tool.name: recorded for tool in case.agent.functions}
+        """Return handlers that give what was recorded, for every function of which a call was answered then."""
+        path = path_of(self._folder, case)
+        steps = [step for turn in _attempt(read_recording(path), number, path) for step in turn.steps]
+        recorded = _RecordedHandler({call: outcome for step in steps for call, outcome in step.sent.items()})
+        return {call.function: recorded for step in steps for call in step.calls if recorded.has(call.id)}
 
 
 class _RecordedHandler:
@@ -69,6 +70,9 @@ class _RecordedHandler:
 
     def __init__(self, outcomes: Mapping[str, Outcome]) -> None:
         self._outcomes = outcomes
+
+    def has(self, call: str) -> bool:
+        return call in self._outcomes
 
     def problem(self) -> str | None:
         return None
@@ -97,7 +101,7 @@ class _ReplayGround:
         if stale:
             findings = [Finding(str(path), 0, 0, "stale-recording", f"stale: {reason}") for reason in stale]
             raise InvalidFileError(findings, hint="record it again: agentfn test … --record DIR")
-        self._player.load(recording, number)
+        self._player.load(recording, _attempt(recording, number, path))
 
     def agent(self, agent: Agent) -> AgentRef:
         return AgentRef(agent.name, "1")
@@ -132,11 +136,11 @@ def _stale(recording: Recording, agent: Agent) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _attempt(recording: Recording, number: int) -> tuple[RecordedTurn, ...]:
+def _attempt(recording: Recording, number: int, path: Path) -> tuple[RecordedTurn, ...]:
+    """Return a recorded attempt; without it nothing is learned about the case, so it could not run."""
     if number not in recording.attempts:
-        known = len(recording.attempts)
-        told = f"attempt {number} was not recorded; there are {known}"
-        raise RefusedError(Failure("recording", told, expected="an attempt that was recorded"))
+        told = f"attempt {number} was not recorded; there are {len(recording.attempts)}"
+        raise InvalidFileError([Finding(str(path), 0, 0, "recording", told)], hint="record it again: --record DIR")
     return recording.attempts[number]
 
 
@@ -158,9 +162,9 @@ class _Player:
         self._turns: tuple[RecordedTurn, ...] = ()
         self._turn = self._step = self._count = 0
 
-    def load(self, recording: Recording, number: int) -> None:
+    def load(self, recording: Recording, turns: tuple[RecordedTurn, ...]) -> None:
         self._recording = recording
-        self._turns = _attempt(recording, number)
+        self._turns = turns
         self._turn = self._step = 0
 
     def start(self, request: Start, listener: Listener) -> Step:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.document.read import parse_document
@@ -16,8 +18,6 @@ from agentfn.errors import Finding, InvalidFileError
 from agentfn.model import Call, Outcome, Usage
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agentfn.cases.case import Case
     from agentfn.definition.agent import Agent
     from agentfn.model import Json
@@ -73,10 +73,12 @@ def _digest(value: Json) -> str:
 
 
 def path_of(folder: Path, case: Case) -> Path:
-    """Return the file of a case: a folder for each test file, and a name that people recognise."""
+    """Return the file of a case: a folder for each test file, where it lies beside the recordings, and a known name."""
     slug = re.sub(r"[^a-z0-9]+", "-", case.name.lower()).strip("-")[:60]
     mark = hashlib.sha256(case.name.encode("utf-8", "surrogatepass")).hexdigest()[:6]
-    return folder / case.file.stem / f"{slug}-{mark}.yaml"
+    beside = Path(os.path.relpath(case.file.resolve().with_suffix(""), folder.resolve().parent))
+    parts = ["_up" if part == ".." else part for part in beside.parts]
+    return folder.joinpath(*parts, f"{slug}-{mark}.yaml")
 
 
 def written(recording: Recording) -> str:

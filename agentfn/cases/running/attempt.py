@@ -138,7 +138,7 @@ class _Work:
         case, surroundings = self._case, self._runner.surroundings
         handlers: dict[str, Handler] = {}
         replaced = self._runner.replace(case, self._number) if self._runner.replace is not None else {}
-        if case.handlers and not replaced:
+        if case.handlers and self._runner.replace is None:
             # What the case answers itself needs no handler, so that one which cannot start here does no harm.
             stubbed = set(case.outputs).union(*(turn.outputs for turn in case.turns))
             tools = [tool for tool in case.agent.functions if tool.name not in stubbed]

@@ -39,7 +39,7 @@ def test(
     keep: Annotated[bool, typer.Option("--keep", help="Leave what was made on the service.")] = False,
 ) -> CommandResult:
     """Run test files and compare what the agent asks for and says with what is expected."""
-    from agentfn.cli._testing import Recordings, Reports, TestRun, page_of, write_reports
+    from agentfn.cli._testing import Recordings, Reports, TestRun, page_of, require_writable, write_reports
 
     if handlers not in ("real", "recorded"):
         raise UsageError(f"--handlers {handlers}: real or recorded")
@@ -52,11 +52,12 @@ def test(
     from agentfn.cases.running.schedule import Options
 
     cases = _chosen(ctx, paths, keyword, tuple(tag or ()), shard, last_failed=last_failed)
-    run = TestRun(ctx, cases, Recordings(record, replay, handlers == "real"), keep=keep)
+    reports, recordings = Reports(junit, html), Recordings(record, replay, handlers == "real")
+    require_writable(reports, recordings)
+    run = TestRun(ctx, cases, recordings, keep=keep)
     many = f"{len(cases)} cases" if len(cases) > 1 else "1 case"
     ctx.console.say(f"{many} on {run.surroundings.backend}, run {run.surroundings.run}")
     result = run.go(Options(jobs, fail_fast))
-    reports = Reports(junit, html)
     context = run.context(page_of(result, reports, run.surroundings.home))
     write_reports(result, context, reports, ctx.env, ctx.console)
     return _ended(ctx, run, result, context)

@@ -184,3 +184,15 @@ cases:
     (told,) = case["rate"]["varied"]
     assert told.startswith("get_weather varied: ")
     assert "Bergen" in told
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "turns: [{input: hi, expect: {pending: true}}], expect: {answer: {contains: otter}}",
+        "turns: [{input: hi, expect: {answer: {contains: otter}}}], expect: {pending: true}",
+    ],
+)
+def test_an_answer_that_is_not_there_is_a_failure_also_where_a_pending_call_is_expected(check, case) -> None:
+    ran = check(f"  - {{name: a, local: {CALL}, handlers: false, {case}}}\n", exit=1)
+    assert "there is no answer" in ran.stdout

@@ -39,6 +39,7 @@ FITS = [
     ("x", {"not": "y"}),
 ]
 DIFFERS = [
+    ("NaN", {"range": [1, 2]}, "expected a number at least 1 and at most 2"),
     ({"a": 1}, {"a": 2}, "/a: expected 2, got 1"),
     ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}, "/a/b/1: expected 3, got 2"),
     ({}, {"a": 1}, "/a: expected 1, got nothing"),

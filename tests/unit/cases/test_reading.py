@@ -87,6 +87,17 @@ cases:
     assert str(first.expect.calls[0]) == 'get_weather(city: "Oslo", days: [1], …)'
 
 
+def test_rows_whose_names_would_be_the_same_are_told_apart(read) -> None:
+    cases = read("agent: agent.yaml\ncases:\n  - {name: 'for {{n}}', matrix: {n: [1, 2], m: [3, 4]}, input: '{{m}}'}\n")
+    assert [case.name for case in cases] == ["for 1 [1, 3]", "for 1 [1, 4]", "for 2 [2, 3]", "for 2 [2, 4]"]
+
+
+def test_outputs_whose_function_a_matrix_names_must_be_asked_for(read) -> None:
+    text = "  - {name: a, matrix: {f: [get_time]}, input: hi, outputs: {'{{f}}': noon}}\n"
+    (case,) = read("agent: agent.yaml\ncases:\n" + text)
+    assert case.outputs["get_time"].required
+
+
 CASE = "agent: agent.yaml\ncases:\n  - name: a\n    input: hi\n"
 
 
@@ -130,6 +141,13 @@ CASE = "agent: agent.yaml\ncases:\n  - name: a\n    input: hi\n"
         (CASE + "    limits: {rounds: 0}\n", "5:22 rounds is a number from 1 on"),
         (CASE + "    limits: {seconds: soon}\n", "seconds is a number or a span"),
         (CASE + "    tags: {a: b}\n", "5:11 tags is a list of texts"),
+        (CASE + "    extends: [b]\n", "5:14 extends names another case of this file"),
+        (
+            "agent: agent.yaml\ncases: [{name: a, turns: [{input: hi, outputs: 5}]}]\n",
+            "outputs is a mapping of functions",
+        ),
+        (CASE + "    expect: {answer: {regex: 'a{99999999999999999999}'}}\n", "is no regular expression"),
+        (CASE + "    expect: {answer: {json_path: {'$[?@.a=~/(/]': 1}}}\n", "is no JSON path"),
         (CASE + "    extends: b\n", "5:14 extends names another case of this file; known: none"),
         (CASE + "    matrix: {n: []}\n", "5:13 n of a matrix is a list of values"),
         (CASE + "    matrix: {n: [1]}\n", "no text of the case has {{n}}"),

@@ -1,0 +1,56 @@
+"""Record once, replay strictly: with the real handlers or with what they gave then."""
+
+from __future__ import annotations
+
+from tests.cli.cases.conftest import CALL
+
+CASE = f"  - {{name: a, input: Oslo?, local: {CALL}, expect: {{calls: [get_weather], answer: {{contains: rains}}}}}}\n"
+
+
+def test_a_replay_needs_no_service_and_runs_the_real_handlers(check) -> None:
+    check(CASE, "--record", "rec")
+    told = check(CASE, "--replay", "rec", handler="{output: sun}", exit=1).stdout
+    assert "what was sent is not what was recorded" in told
+    assert 'expected "rain", got "sun"' in told
+    check(CASE, "--replay", "rec", "--handlers", "recorded", handler="{output: sun}")
+
+
+def test_another_message_is_a_failure_with_the_nearest_recorded_one(check) -> None:
+    check(CASE, "--record", "rec")
+    told = check(CASE.replace("Oslo?", "Oslo!"), "--replay", "rec", exit=1).stdout
+    assert "the recording has no answer to this message" in told
+    assert "Oslo?" in told
+
+
+def test_other_instructions_make_a_recording_stale_and_a_missing_attempt_is_no_failure(check, agent, run) -> None:
+    check(CASE, "--record", "rec")
+    path = agent("{output: rain}")
+    path.write_text(path.read_text().replace("You help.", "You do not help."))
+    assert "stale" in run("test", "test_demo.yaml", "--replay", "rec", exit=3).stdout
+    again = check(CASE.replace("input:", "repeat: 2, input:"), "--replay", "rec", exit=3)
+    assert "attempt 2 was not recorded" in again.stdout
+
+
+def test_calls_that_stayed_pending_stay_pending_with_recorded_handlers(check) -> None:
+    case = f"  - {{name: a, input: hi, local: {CALL}, handlers: false, expect: {{pending: true}}}}\n"
+    check(case, "--record", "rec")
+    check(case, "--replay", "rec")
+    check(case, "--replay", "rec", "--handlers", "recorded")
+
+
+def test_two_test_files_of_one_name_have_recordings_of_their_own(run, write, agent) -> None:
+    agent("{output: rain}")
+    for folder in ("one", "two"):
+        case = f"agent: ../demo.yaml\ncases: [{{name: a, input: from {folder}, local: [{{say: {folder}}}], expect: {{answer: {folder}}}}}]\n"
+        write(f"{folder}/tests.yaml", case)
+    run("test", ".", "--record", "rec")
+    assert run("test", ".", "--replay", "rec", "--json").data["passed"] == 2
+
+
+def test_a_secret_reaches_no_recording(check, tmp_path) -> None:
+    secret = "agtok-0123456789"
+    case = f"  - {{name: a, input: it is {secret}, local: [{{say: so {secret}}}]}}\n"
+    check(case, "--record", "rec", env={"AGENT_TOKEN": secret})
+    (path,) = (tmp_path / "rec").rglob("*.yaml")
+    assert secret not in path.read_text()
+    check(case, "--replay", "rec", env={"AGENT_TOKEN": secret})
