@@ -31,8 +31,7 @@ def instance_problems(instance: Json, schema: dict[str, Json] | bool) -> list[Pr
     from agentfn.document.schema import Problem, library_instance_problems
 
     try:
-        with bounded():
-            return library_instance_problems(instance, schema)
+        return bounded(lambda: library_instance_problems(instance, schema))
     except TimeoutError:
         told = f"the value could not be checked within {MOST_SECONDS:g} s: a pattern of the schema takes for ever on it"
         return [Problem((), told)]

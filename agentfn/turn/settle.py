@@ -255,14 +255,19 @@ def _results(ready: list[_Ready], work: Callable[[_Ready], Result]) -> Iterator[
     if len(ready) == 1:
         yield ready[0], work(ready[0])
         return
-    from concurrent.futures import ThreadPoolExecutor, as_completed
+    from concurrent.futures import Future, ThreadPoolExecutor
 
+    from agentfn.document.bounded import Inbox
     from agentfn.handlers import stop_running
 
-    with ThreadPoolExecutor(max_workers=PARALLEL, thread_name_prefix="handler") as pool:
+    ended: Inbox[Future[Result]] = Inbox()
+    with ThreadPoolExecutor(max_workers=PARALLEL, thread_name_prefix="handler") as pool, ended:
         futures = {pool.submit(work, item): item for item in ready}
         try:
-            for future in as_completed(futures):
+            for future in futures:
+                future.add_done_callback(ended.put)
+            for _ in ready:
+                future = ended.get()
                 yield futures[future], future.result()
         except BaseException:
             # Worker threads never see a Ctrl-C: what they run is ended from here, or the pool would wait for it.

@@ -200,10 +200,10 @@ class Regex(NamedTuple):
         if not isinstance(actual, str):
             return _one(path, self, actual)
         try:
-            with bounded():
-                return [] if re.search(self.pattern, actual) else _one(path, self, actual)
+            found = bounded(lambda: re.search(self.pattern, actual))
         except TimeoutError:
             return _one(path, f"{self}, in a time that ends", actual)
+        return [] if found else _one(path, self, actual)
 
     def __str__(self) -> str:
         """Return the pattern."""
@@ -312,10 +312,18 @@ class AtPath(NamedTuple):
         """Find the nodes and compare each."""
         import jsonpath
 
-        nodes = list(jsonpath.finditer(self.query, actual)) if isinstance(actual, (dict, list)) else []
+        if not isinstance(actual, (dict, list)):
+            return self._nothing(actual, path)
+        try:
+            nodes = bounded(lambda: list(jsonpath.finditer(self.query, actual)))
+        except TimeoutError:
+            return _one(path, f"{self}, in a time that ends", actual)
         if not nodes:
-            return [] if isinstance(self.matcher, Absent) else _one(path, f"{self.query}: {self.matcher}", actual)
+            return self._nothing(actual, path)
         return [d for node in nodes for d in self.matcher.differences(node.obj, (*path, *node.parts))]
+
+    def _nothing(self, actual: Json, path: Path) -> list[Difference]:
+        return [] if isinstance(self.matcher, Absent) else _one(path, self, actual)
 
     def __str__(self) -> str:
         """Return the path and what is expected there."""

@@ -14,6 +14,7 @@ from agentfn.cases.results import CaseResult, Judged, RunResult, certain_verdict
 from agentfn.cases.running.attempt import Stopped
 from agentfn.cases.running.cap import Cap
 from agentfn.cases.running.judging import judged
+from agentfn.document.bounded import Inbox
 from agentfn.errors import AgentfnError
 from agentfn.handlers import stop_running
 
@@ -87,7 +88,7 @@ class Schedule:
         self._runner = runner
         self._options = options
         self._tasks: queue.SimpleQueue[tuple[int, int] | None] = queue.SimpleQueue()
-        self._ended: queue.SimpleQueue[tuple[int, Attempt | BaseException]] = queue.SimpleQueue()
+        self._ended: Inbox[tuple[int, Attempt | BaseException]] = Inbox()
         self._workers: list[threading.Thread] = []
         self._idle = 0
         self._cap = Cap(max(1, options.jobs))
@@ -100,7 +101,8 @@ class Schedule:
         begun = time.monotonic()
         interrupted = False
         try:
-            self._loop(listener)
+            with self._ended:
+                self._loop(listener)
         except KeyboardInterrupt:
             interrupted = True
         finally:

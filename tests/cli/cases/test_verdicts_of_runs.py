@@ -196,3 +196,14 @@ cases:
 def test_an_answer_that_is_not_there_is_a_failure_also_where_a_pending_call_is_expected(check, case) -> None:
     ran = check(f"  - {{name: a, local: {CALL}, handlers: false, {case}}}\n", exit=1)
     assert "there is no answer" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "calls", ["{get_weather: {city: %s}}", "[{get_weather: {city: %s}}, {get_weather: {city: %s}}]"]
+)
+def test_a_pattern_that_takes_for_ever_on_what_the_agent_asks_for_ends(check, calls) -> None:
+    """Outputs are chosen on a worker's thread, or on those that run the calls of one step side by side."""
+    calls = calls.replace("%s", "a" * 40 + "!")
+    outputs = "{get_weather: [{when: {city: {regex: '^(a+)+$'}}, output: x}]}"
+    ran = check(f"  - {{name: a, input: hi, local: [{{call: {calls}}}, {{say: x}}], outputs: {outputs}}}\n", exit=1)
+    assert "the case has no output for a call of get_weather" in ran.stdout
