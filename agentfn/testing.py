@@ -105,18 +105,26 @@ def _require_sound(reader: Reader) -> None:
 def _happened(calls: Iterable[Any]) -> list[HappenedCall]:
     found: list[HappenedCall] = []
     for call in calls:
-        if isinstance(call, tuple):
-            name, arguments = call
-        elif isinstance(call, Mapping):
-            name, arguments = call.get("name"), call.get("arguments")
-        else:
-            name, arguments = getattr(call, "name", None), getattr(call, "arguments", None)
+        name, arguments = call if isinstance(call, tuple) else _named(call)
         if not isinstance(name, str) or arguments is None:
             continue
         text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
         number = len(found) + 1
         found.append(HappenedCall(1, number, f"call {number}", name, text, "pending"))
     return found
+
+
+def _named(item: Any) -> tuple[Any, Any]:
+    """Return an item's name and arguments, which stand under `function` in chat completions, and the name in our own."""
+    function = _member(item, "function")
+    if isinstance(function, str):
+        return function, _member(item, "arguments")
+    inner = item if function is None else function
+    return _member(inner, "name"), _member(inner, "arguments")
+
+
+def _member(item: Any, name: str) -> Any:
+    return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
 
 
 class EmbeddedService:

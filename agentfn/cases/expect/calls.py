@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING
 
-from agentfn.cases.expect.assign import best_matching, ordered_matching
+from agentfn.cases.expect.assign import (
+    Block,
+    TooManyWaysError,
+    follow_exactly,
+    grouped_matching,
+    ordered_matching,
+)
 from agentfn.cases.expect.failure import Failure
 
 if TYPE_CHECKING:
@@ -14,36 +19,13 @@ if TYPE_CHECKING:
     from agentfn.cases.expect.expectations import Expectations, ExpectedCall
     from agentfn.cases.happened import HappenedCall
 
-#: Ways to choose the steps of calls that belong together that are tried.
-_MOST_WAYS = 2000
-
 
 def call_failures(expect: Expectations, calls: Sequence[HappenedCall]) -> Iterator[Failure]:
     """Yield in what the calls differ from what is expected of them: missing ones, their number, order, others."""
-    slots = [entry for entry in expect.calls for _ in range(entry.least)]
-    taken = _assigned(expect, slots, calls)
-    missing = [index for index in range(len(slots)) if index not in taken]
-    if missing and expect.order != "any" and not _missing_without_order(slots, calls):
-        yield _wrong_order(expect, slots, calls)
-    else:
-        spare = [call for index, call in enumerate(calls) if index not in taken.values()]
-        for index in missing:
-            yield _missing(slots[index], calls, spare, slots)
-    for entry in expect.calls:
-        if entry.times is not None:
-            yield from _count(entry, calls)
-    matched = set(taken.values())
-    if expect.nothing_else:
-        repeated = [entry for entry in expect.calls if entry.times is not None]
-        for index, call in enumerate(calls):
-            if index not in matched and not any(not entry.differences(call) for entry in repeated):
-                yield Failure(
-                    "order" if expect.order == "exact" else "nothing_else",
-                    f"{call.function} was asked for, and nothing but the expected calls may be",
-                    expected=_listed(expect.calls) or "no call",
-                    actual=f"{call}  [{call.id}, turn {call.turn}, step {call.step}]",
-                    line=expect.line,
-                )
+    if expect.order != "exact":
+        yield from _differing(expect, calls)
+    elif not _are_exactly(expect.calls, calls):
+        yield from list(_differing(expect, calls)) or [_wrong_order(expect, calls)]
     for entry in expect.never:
         for call in calls:
             if not entry.differences(call):
@@ -51,8 +33,40 @@ def call_failures(expect: Expectations, calls: Sequence[HappenedCall]) -> Iterat
                     "never",
                     f"{entry.name} was asked for, and must never be",
                     expected=f"never {entry}",
-                    actual=f"{call}  [{call.id}, turn {call.turn}, step {call.step}]",
+                    actual=_placed(call),
                     line=entry.line,
+                )
+
+
+def _differing(expect: Expectations, calls: Sequence[HappenedCall]) -> Iterator[Failure]:
+    slots = [entry for entry in expect.calls for _ in range(entry.least)]
+    try:
+        taken = _assigned(expect, slots, calls)
+        in_any_order = taken if expect.order == "any" else _assigned(expect._replace(order="any"), slots, calls)
+    except TooManyWaysError:
+        told = "there are too many ways in which these calls could stand together; say more of each, or expect fewer"
+        yield Failure("calls", told, _listed(expect.calls), line=expect.line)
+        return
+    missing = [slot for index, slot in enumerate(slots) if index not in taken]
+    if len(taken) < len(in_any_order) == len(slots):
+        yield _wrong_order(expect, calls)
+    else:
+        spare = [call for index, call in enumerate(calls) if index not in taken.values()]
+        yield from _all_missing(missing, calls, spare, slots)
+    for entry in expect.calls:
+        if entry.times is not None:
+            yield from _count(entry, calls)
+    if expect.nothing_else:
+        matched = set(taken.values())
+        repeated = [entry for entry in expect.calls if entry.times is not None]
+        for index, call in enumerate(calls):
+            if index not in matched and not any(not entry.differences(call) for entry in repeated):
+                yield Failure(
+                    "order" if expect.order == "exact" else "nothing_else",
+                    f"{call.function} was asked for, and nothing but the expected calls may be",
+                    expected=_listed(expect.calls) or "no call",
+                    actual=_placed(call),
+                    line=expect.line,
                 )
 
 
@@ -60,44 +74,65 @@ def _fits(slots: Sequence[ExpectedCall], calls: Sequence[HappenedCall]) -> list[
     return [[not slot.differences(call) for call in calls] for slot in slots]
 
 
+def _steps(calls: Sequence[HappenedCall]) -> list[tuple[int, int]]:
+    return [(call.turn, call.step) for call in calls]
+
+
+def _blocks(slots: Sequence[ExpectedCall]) -> list[Block]:
+    """Return the slots as blocks; those of one group stand side by side."""
+    groups: dict[object, list[int]] = {}
+    for index, slot in enumerate(slots):
+        groups.setdefault(("single", index) if slot.group is None else slot.group, []).append(index)
+    return [Block(tuple(rows)) for rows in groups.values()]
+
+
 def _assigned(expect: Expectations, slots: Sequence[ExpectedCall], calls: Sequence[HappenedCall]) -> dict[int, int]:
     """Return slot → call for as many slots as possible, calls that belong together in one step."""
-    fits = _fits(slots, calls)
-    best = best_matching if expect.order == "any" else ordered_matching
-    groups = sorted({slot.group for slot in slots if slot.group is not None})
-    steps = sorted({(call.turn, call.step) for call in calls})
-    if not groups or not steps:
-        return best(fits)
-    found: dict[int, int] = {}
-    for number, chosen in enumerate(product(steps, repeat=len(groups))):
-        where = dict(zip(groups, chosen, strict=True))
-        narrowed = [
-            [
-                good and (slot.group is None or (c.turn, c.step) == where[slot.group])
-                for good, c in zip(row, calls, strict=True)
-            ]
-            for slot, row in zip(slots, fits, strict=True)
-        ]
-        tried = best(narrowed)
-        if len(tried) > len(found):
-            found = tried
-        if len(found) == len(slots) or number >= _MOST_WAYS:
-            break
-    return found
+    best = grouped_matching if expect.order == "any" else ordered_matching
+    return best(_blocks(slots), _fits(slots, calls), _steps(calls))
 
 
-def _missing_without_order(slots: Sequence[ExpectedCall], calls: Sequence[HappenedCall]) -> bool:
-    return len(best_matching(_fits(slots, calls))) < len(slots)
+def _are_exactly(entries: Sequence[ExpectedCall], calls: Sequence[HappenedCall]) -> bool:
+    blocks = [_repeated(block, entries[block.rows[0]]) for block in _blocks(entries)]
+    return follow_exactly(blocks, _fits(entries, calls), _steps(calls))
 
 
-def _wrong_order(expect: Expectations, slots: Sequence[ExpectedCall], calls: Sequence[HappenedCall]) -> Failure:
+def _repeated(block: Block, entry: ExpectedCall) -> Block:
+    if entry.times is None:
+        return block
+    return Block(block.rows, entry.least, None if entry.times.most is None else int(entry.times.most))
+
+
+def _placed(call: HappenedCall) -> str:
+    return f"{call}  [{call.id}, turn {call.turn}, step {call.step}]"
+
+
+def _wrong_order(expect: Expectations, calls: Sequence[HappenedCall]) -> Failure:
     return Failure(
         "order",
         "the calls came in another order",
-        expected=" → ".join(slot.name for slot in slots),
+        expected=" → ".join(entry.name + (f" {entry.times} times" if entry.times else "") for entry in expect.calls),
         actual=" → ".join(call.function for call in calls),
         line=expect.line,
     )
+
+
+def _all_missing(
+    missing: Sequence[ExpectedCall],
+    calls: Sequence[HappenedCall],
+    spare: Sequence[HappenedCall],
+    slots: Sequence[ExpectedCall],
+) -> Iterator[Failure]:
+    """Say what is missing. Calls of one group that are all there, but not together, are one failure."""
+    for slot in missing:
+        group = [other for other in slots if slot.group is not None and other.group == slot.group]
+        if all(any(not other.differences(call) for call in calls) for other in group) and group:
+            if slot is group[0]:
+                told = f"{', '.join(other.name for other in group)} were not asked for in the same step"
+                steps = ", ".join(f"{call.function} in turn {call.turn}, step {call.step}" for call in calls)
+                yield Failure("calls", told, _listed(group), steps, line=slot.line)
+        elif not group or all(slot.differences(call) for call in calls):
+            yield _missing(slot, calls, spare, slots)
 
 
 def _missing(
@@ -115,15 +150,9 @@ def _missing(
         )
     nearest = min(same, key=lambda call: len(slot.differences(call)))
     differences = tuple(slot.differences(nearest))
-    where = f"{nearest}  [{nearest.id}, turn {nearest.turn}, step {nearest.step}]"
     if differences:
         told = f"{slot.name} was not asked for as expected"
-        return Failure("calls", told, str(slot), nearest=where, differences=differences, line=slot.line)
-    if slot.group is not None:
-        names = ", ".join(other.name for other in slots if other.group == slot.group)
-        told = f"{names} were not asked for in the same step"
-        steps = ", ".join(f"{call.function} in turn {call.turn}, step {call.step}" for call in calls)
-        return Failure("calls", told, str(slot), steps, line=slot.line)
+        return Failure("calls", told, str(slot), nearest=_placed(nearest), differences=differences, line=slot.line)
     wanted = sum(other.name == slot.name for other in slots)
     told = (
         f"{slot.name} was asked for {len([c for c in calls if c.function == slot.name])} times, expected are {wanted}"

@@ -71,6 +71,10 @@ class MatcherReader:
     def read(self, value: Json, path: Path, known: Known = Known(), *, closed: bool = False) -> Matcher:  # noqa: B008  # it is immutable
         """Return the matcher that a value stands for; `closed` objects have no other members than those written."""
         if isinstance(value, dict):
+            strange = [key for key in value if not isinstance(key, str)]
+            if strange:  # of a test in Python; a file's keys are texts
+                self._error(path, f"{strange[0]!r} is no key of a JSON object: those are texts")
+                return m.Ignored()
             if self._is_matcher(value, known):
                 parts = [self._word(word(key), value[key], (*path, key), known, closed=closed) for key in value]
                 return parts[0] if len(parts) == 1 else m.AllOf(parts)
@@ -112,6 +116,10 @@ class MatcherReader:
                 self._reader.key_error((*path, name), "expect", f"the function's schema has no {name}{meant}")
 
     def _word(self, name: str, value: Json, path: Path, known: Known, *, closed: bool) -> Matcher:
+        if name == "json":
+            return m.AsJson(self.read(value, path, closed=closed))
+        if name == "json_path":
+            return self._json_path(value, path, closed=closed)
         if name in _METHODS:
             made: Matcher = getattr(self, f"_{name}")(value, path)
             return made
@@ -186,10 +194,7 @@ class MatcherReader:
             return m.Ignored()
         return m.Contains(texts)
 
-    def _json(self, value: Json, path: Path) -> Matcher:
-        return m.AsJson(self.read(value, path))
-
-    def _json_path(self, value: Json, path: Path) -> Matcher:
+    def _json_path(self, value: Json, path: Path, *, closed: bool) -> Matcher:
         import jsonpath
 
         if not isinstance(value, dict) or not value:
@@ -201,13 +206,13 @@ class MatcherReader:
                 jsonpath.compile(query)
             except (jsonpath.JSONPathError, re.error, OverflowError, RecursionError) as exc:
                 self._error((*path, query), f"{query} is no JSON path: {str(exc).splitlines()[0]}")
-            parts.append(m.AtPath(query, self.read(wanted, (*path, query))))
+            parts.append(m.AtPath(query, self.read(wanted, (*path, query), closed=closed)))
         return parts[0] if len(parts) == 1 else m.AllOf(parts)
 
 
 #: Words whose value is read by a method of that name.
-_METHODS = ("equals", "regex", "contains", "type", "schema", "range", "ignore", "absent", "json", "json_path")
-WORDS = (*_METHODS, "exact", "one_of", "all_of", "not", "unordered")
+_METHODS = ("equals", "regex", "contains", "type", "schema", "range", "ignore", "absent")
+WORDS = (*_METHODS, "json", "json_path", "exact", "one_of", "all_of", "not", "unordered")
 
 
 class Range(NamedTuple):

@@ -52,6 +52,8 @@ DIFFERS = [
     (5, {"regex": "5"}, "expected a text with /5/, got 5"),
     ({"a": 1, "b": 2}, {"exact": {"a": 1}}, "/b: expected nothing, got 2"),
     ({"a": {"x": 1, "y": 1}}, {"exact": {"a": {"x": 1}}}, "/a/y: expected nothing, got 1"),
+    ({"a": '{"x": 1, "y": 1}'}, {"exact": {"a": {"json": {"x": 1}}}}, "/a/y: expected nothing, got 1"),
+    ({"a": {"x": 1, "y": 1}}, {"exact": {"json_path": {"$.a": {"x": 1}}}}, "/a/y: expected nothing, got 1"),
     (7, {"range": {"max": 6}}, "expected a number at most 6, got 7"),
     (True, {"type": "integer"}, "expected an integer, got true"),
     ([1, 1, 2], {"unordered": [1, 2, 2]}, "expected 2, got [1, 1, 2]"),
@@ -89,6 +91,8 @@ def test_a_pattern_that_takes_for_ever_differs_rather_than_hangs() -> None:
         {"contains": ""},
         {"ignore": False},
         {"json_path": {"$[": 1}},
+        {1: 2},
+        {"a": {"one_of": [{1: 2}]}},
     ],
 )
 def test_what_is_no_sensible_expectation_is_refused(wrong) -> None:
@@ -164,6 +168,22 @@ def _holds(calls, expected, **options) -> bool:
     except AssertionError:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("f", {"x": 1}),
+        {"type": "function_call", "name": "f", "arguments": '{"x": 1}'},
+        {"type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}},
+        {"function": "f", "arguments": {"x": 1}},
+    ],
+    ids=["pair", "responses", "chat completions", "agentfn"],
+)
+def test_calls_are_taken_however_they_are_written(call) -> None:
+    assert_calls([call], [{"name": "f", "arguments": {"x": 1}}], order="exact")
+    with pytest.raises(AssertionError):
+        assert_calls([call], [])
 
 
 def test_calls_say_which_came_nearest_and_where_it_differs() -> None:
