@@ -55,6 +55,7 @@ class _Reading:
 
     def read(self, value: dict[str, Json]) -> Expectations:
         self._reader.unknown_keys(value, KEYS, self._path, "expect")
+        self._require_values(value, KEYS, self._path)
         calls = value.get("calls")
         order = self._order(value)
         return Expectations(
@@ -75,6 +76,12 @@ class _Reading:
     def _error(self, path: Path, message: str) -> None:
         self._reader.error(path, "expect", message)
 
+    def _require_values(self, value: dict[str, Json], keys: tuple[str, ...], path: Path) -> None:
+        """Refuse a key without a value: taken for "anything" it would look like an expectation and be none."""
+        for key in keys:
+            if value.get(key, ...) is None:
+                self._error((*path, key), f"{key} is empty; leave it out where anything may come")
+
     def _order(self, value: dict[str, Json]) -> Order:
         found = value.get("order", "any")
         plain = word(found) if isinstance(found, str) else found
@@ -86,17 +93,23 @@ class _Reading:
         return next(order for order in ORDERS if order == plain)
 
     def _text(self, value: dict[str, Json], key: str) -> Matcher | None:
-        if key not in value:
+        if value.get(key) is None:
             return None
         return self._matchers.read_text(value[key], (*self._path, key), key)
 
     def _range(self, value: dict[str, Json], key: str, *, whole: bool) -> Range | None:
-        return read_range(self._reader, value[key], (*self._path, key), whole=whole) if key in value else None
+        return (
+            read_range(self._reader, value[key], (*self._path, key), whole=whole)
+            if value.get(key) is not None
+            else None
+        )
 
     def _pending(self, value: dict[str, Json]) -> tuple[ExpectedCall, ...] | Literal[False]:
         found = value.get("pending", False)
         if found is False or found is True:
             return () if found else False
+        if found == []:
+            self._error((*self._path, "pending"), "pending is true, false, or the calls that wait; here are none")
         return self._calls(found, "pending")
 
     def _calls(self, value: Json, key: str, *, single: bool = False) -> tuple[ExpectedCall, ...]:
@@ -127,6 +140,7 @@ class _Reading:
         if "together" in entry:
             return self._together(entry, path)
         self._reader.unknown_keys(entry, CALL_KEYS, path, "an expected call")
+        self._require_values(entry, ("arguments", "state", "times"), path)
         name = entry.get("name")
         if not isinstance(name, str):
             self._error(path, "an expected call needs name, the function's name")
@@ -155,7 +169,7 @@ class _Reading:
     def _call(self, name: str, entry: dict[str, Json], path: Path) -> ExpectedCall:
         tool = self._agent.function(name) if self._agent is not None else None
         schema = tool.parameters if tool is not None else None
-        arguments = entry.get("arguments")
+        arguments, times = entry.get("arguments"), entry.get("times")
         state = entry.get("state")
         if state is not None and state not in STATES:
             self._error((*path, "state"), f"state is one of {', '.join(STATES)}, got {state!r}")
@@ -167,7 +181,7 @@ class _Reading:
             output=self._member(entry, "output", path),
             error=self._member(entry, "error", path),
             state=state,
-            times=read_range(self._reader, entry["times"], (*path, "times"), whole=True) if "times" in entry else None,
+            times=read_range(self._reader, times, (*path, "times"), whole=True) if times is not None else None,
             line=self._reader.document.position(path)[0],
         )
 

@@ -121,6 +121,9 @@ CASE = "agent: agent.yaml\ncases:\n  - name: a\n    input: hi\n"
             CASE + "    expect: {calls: [{name: get_weather, arguments: {town: x}}]}\n",
             "5:54 the function's schema has no town",
         ),
+        (CASE + "    expect: {pending: []}\n", "5:23 pending is true, false, or the calls that wait"),
+        (CASE + "    expect: {answer: }\n", "5:22 answer is empty"),
+        (CASE + "    expect: {calls: [{name: get_time, arguments: }]}\n", "5:50 arguments is empty"),
         (CASE + "    expect: {never: get_wether}\n", "5:21 the agent has no function get_wether"),
         (
             CASE + "    expect: {answer: {contians: x}}\n",
