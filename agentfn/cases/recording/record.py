@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from agentfn.cases.case import Case
     from agentfn.masking import Masker
     from agentfn.model import Json, Step
+
+
+#: Characters of a call's id that is replaced, also within texts, where a handler may have put it.
+_SHORTEST_ID = 8
 
 
 class Recorder:
@@ -48,7 +53,7 @@ class Recorder:
         for case, backend, attempts in self._found.values():
             path = path_of(self._folder, case)
             path.parent.mkdir(parents=True, exist_ok=True)
-            text = self._masker.mask(written(Recording(case.id, backend, fingerprint(case.agent), attempts)))
+            text = self._masker.mask(written(Recording(case.name, backend, fingerprint(case.agent), attempts)))
             # Beside it first: a run that is stopped here leaves the old recording whole.
             beside = path.with_name(path.name + ".new")
             beside.write_text(text, "utf-8", errors="backslashreplace")
@@ -113,7 +118,8 @@ class _Attempt:
     def asked(self, request: Start | Submit) -> None:
         outcomes = getattr(request, "outcomes", None)
         if outcomes is None:
-            self._turns.append((self._plain(request.message), []))  # type: ignore[union-attr]  # a Start
+            # The test file's own words: an id in them is no id of this conversation.
+            self._turns.append((self._recorder.mask(request.message), []))  # type: ignore[union-attr]  # a Start
             self._sent = {}
             return
         self._sent = {self._id(call.id): Outcome(*self._plain(list(outcome))) for call, outcome in outcomes}
@@ -125,7 +131,11 @@ class _Attempt:
         self._sent = None
 
     def _id(self, call: str) -> str:
-        return self._ids.setdefault(call, f"call_{len(self._ids) + 1}")
+        """Return a number in the id's place; a short id is nobody's random one, and stays where it is free."""
+        if call not in self._ids:
+            is_free = len(call) < _SHORTEST_ID and call not in self._ids.values()
+            self._ids[call] = call if is_free else f"call-{len(self._ids) + 1}"
+        return self._ids[call]
 
     def _plain(self, value: Json) -> Json:
         """Return a value without secrets and without the service's own call ids."""
@@ -134,10 +144,10 @@ class _Attempt:
 
 
 def _replaced(value: Json, ids: dict[str, str]) -> Json:
+    """Replace ids where they stand alone in a text, all at once; a short one may be any word, and stays."""
     if isinstance(value, str):
-        for old, new in ids.items():
-            value = value.replace(old, new)
-        return value
+        known = "|".join(re.escape(old) for old in ids if len(old) >= _SHORTEST_ID)
+        return re.sub(rf"(?<![\w-])(?:{known})(?![\w-])", lambda found: ids[found[0]], value) if known else value
     if isinstance(value, list):
         return [_replaced(item, ids) for item in value]
     if isinstance(value, dict):

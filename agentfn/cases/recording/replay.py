@@ -60,7 +60,7 @@ class ReplayPlace:
     def handlers(self, case: Case, number: int) -> dict[str, Handler]:
         """Return handlers that give what was recorded, for every function of which a call was answered then."""
         path = path_of(self._folder, case)
-        steps = [step for turn in _attempt(read_recording(path), number, path) for step in turn.steps]
+        steps = [step for turn in _attempt(read_recording(path, case), number, path) for step in turn.steps]
         recorded = _RecordedHandler({call: outcome for step in steps for call, outcome in step.sent.items()})
         return {call.function: recorded for step in steps for call in step.calls if recorded.has(call.id)}
 
@@ -96,7 +96,7 @@ class _ReplayGround:
     def begin(self, case: Case, number: int) -> None:
         self._hold.take()
         path = path_of(self._folder, case)
-        recording = read_recording(path)
+        recording = read_recording(path, case)
         stale = list(_stale(recording, case.agent))
         if stale:
             findings = [Finding(str(path), 0, 0, "stale-recording", f"stale: {reason}") for reason in stale]

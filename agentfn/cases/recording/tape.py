@@ -10,9 +10,11 @@ import hashlib
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from agentfn.document.check import instance_problems
 from agentfn.document.read import parse_document
 from agentfn.errors import Finding, InvalidFileError
 from agentfn.model import Call, Outcome, Usage
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 #: The form of the file; it grows when a key changes its meaning.
 VERSION = 1
+_HINT = "record it: agentfn test … --record DIR"
 _HEAD = "# What a service answered, recorded by agentfn test --record; played by --replay.\n"
 
 
@@ -53,7 +56,7 @@ class Fingerprint(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """All recorded attempts at one case, by their number."""
+    """All recorded attempts at one case, by their number; `case` is its name."""
 
     case: str
     backend: str
@@ -132,34 +135,40 @@ def _call(call: Call) -> dict[str, Json]:
     return {"id": call.id, "function": call.function, "raw": call.arguments}
 
 
-def read_recording(path: Path) -> Recording:
-    """Return the recording in a file; raise InvalidFileError where there is none, or none that can be understood."""
+def read_recording(path: Path, case: Case) -> Recording:
+    """Return the case's recording in a file; raise InvalidFileError where there is none, or none that can be understood."""
     try:
         data = path.read_bytes()
     except OSError as exc:
         raise _wrong(path, f"there is no recording of this case: {exc.strerror}") from exc
-    value = parse_document(data, str(path)).value
-    try:
-        if value["agentfn"] != VERSION:
-            raise _wrong(path, f"it was recorded in the form {value['agentfn']}, this agentfn knows {VERSION}")
-        attempts = {
-            int(attempt["number"]): tuple(_read_turn(turn) for turn in attempt["turns"])
-            for attempt in value["attempts"]
-        }
-        agent = Fingerprint(**value["agent"])
-        return Recording(str(value["case"]), str(value["backend"]), agent, attempts)
-    except (KeyError, TypeError, ValueError, AttributeError) as exc:
-        raise _wrong(path, f"it is no recording of agentfn ({type(exc).__name__}: {exc})") from exc
+    document = parse_document(data, str(path))
+    value = document.value
+    if isinstance(value, dict) and value.get("agentfn", VERSION) != VERSION:
+        raise _wrong(path, f"it was recorded in the form {value['agentfn']}, this agentfn knows {VERSION}")
+    problems = instance_problems(value, _schema())
+    if problems:
+        findings = [document.finding(problem.path, "recording", problem.message) for problem in problems]
+        raise InvalidFileError(findings, hint=_HINT)
+    if value["case"] != case.name:
+        raise _wrong(path, f"it is a recording of {value['case']!r}, not of {case.name!r}")
+    attempts = {attempt["number"]: tuple(map(_read_turn, attempt["turns"])) for attempt in value["attempts"]}
+    return Recording(value["case"], value["backend"], Fingerprint(**value["agent"]), attempts)
+
+
+@cache
+def _schema() -> dict[str, Json]:
+    found: dict[str, Json] = json.loads(Path(__file__).with_name("recording.schema.json").read_text("utf-8"))
+    return found
 
 
 def _read_turn(value: dict[str, Json]) -> RecordedTurn:
-    return RecordedTurn(str(value["message"]), tuple(_read_step(step) for step in value["steps"]))
+    return RecordedTurn(value["message"], tuple(map(_read_step, value["steps"])))
 
 
 def _read_step(value: dict[str, Json]) -> RecordedStep:
     return RecordedStep(
-        sent={call: Outcome(**outcome) for call, outcome in (value.get("sent") or {}).items()},
-        calls=tuple(_read_call(call) for call in value.get("calls") or ()),
+        sent={call: Outcome(**outcome) for call, outcome in value.get("sent", {}).items()},
+        calls=tuple(_read_call(call) for call in value.get("calls", ())),
         answer=value.get("answer"),
         failure=value.get("failure"),
         usage=Usage(**value["usage"]) if value.get("usage") else None,
@@ -172,5 +181,4 @@ def _read_call(value: dict[str, Json]) -> Call:
 
 
 def _wrong(path: Path, message: str) -> InvalidFileError:
-    hint = "record it: agentfn test … --record DIR"
-    return InvalidFileError([Finding(str(path), 0, 0, "recording", message)], hint=hint)
+    return InvalidFileError([Finding(str(path), 0, 0, "recording", message)], hint=_HINT)

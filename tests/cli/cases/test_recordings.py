@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.cases.conftest import CALL
 
 CASE = f"  - {{name: a, input: Oslo?, local: {CALL}, expect: {{calls: [get_weather], answer: {{contains: rains}}}}}}\n"
@@ -54,3 +56,46 @@ def test_a_secret_reaches_no_recording(check, tmp_path) -> None:
     (path,) = (tmp_path / "rec").rglob("*.yaml")
     assert secret not in path.read_text()
     check(case, "--replay", "rec", env={"AGENT_TOKEN": secret})
+
+
+def test_ids_are_numbered_without_garbling_what_was_said(check, tmp_path) -> None:
+    """One id is a word, one is another's number; the handler sends its call's id back."""
+    case = """\
+  - name: a
+    turns: [{input: call_2 had a day}, {input: again}]
+    local:
+      - {when: {message: day}, call: [{name: get_weather, arguments: {city: a day in Oslo}, id: a}]}
+      - say: "{{output.get_weather}}"
+      - {when: {message: again}, call: [{name: get_weather, arguments: {city: Rome}, id: call_2020}]}
+      - say: "{{output.get_weather}}"
+"""
+    handler = "{exec: [sh, -c, 'echo \"a call $AGENTFN_CALL_ID\"']}"
+    check(case, "--record", "rec", handler=handler)
+    (path,) = (tmp_path / "rec").rglob("*.yaml")
+    text = path.read_text()
+    assert "a day in Oslo" in text
+    assert "call_2020" not in text
+    assert "call-2" in text
+    check(case, "--replay", "rec", handler=handler)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("steps:\n", "steps: []\n        was:\n", "steps"),
+        ("functions:\n", "functions: 5\n  was:\n", "functions"),
+        ("function: get_weather", "function: [1]", "function"),
+        ("case: a", "case: b", "it is a recording of 'b', not of 'a'"),
+        ("agentfn: 1", "agentfn: 9", "it was recorded in the form 9"),
+        ("agentfn: 1", "[", "test_demo"),
+    ],
+    ids=["no steps", "functions", "a call", "another case", "another form", "no YAML"],
+)
+def test_a_damaged_recording_is_told_at_its_place(check, tmp_path, old, new, told) -> None:
+    check(CASE, "--record", "rec")
+    (path,) = (tmp_path / "rec").rglob("*.yaml")
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    ran = check(CASE, "--replay", "rec", exit=3)
+    assert told in ran.stdout
+    check(CASE, "--replay", "rec", "--handlers", "recorded", exit=3)
