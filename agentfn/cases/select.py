@@ -55,11 +55,12 @@ def collect(paths: Iterable[str], sources: Sources) -> list[AnyCase]:
         if not path.exists():
             raise UsageError(f"there is no file or folder {text}", code="file_not_found")
         for file in _files(path):
-            if file not in files:
-                files[file] = read_cases(file, sources)
-            chosen = [case for case in files[file] if not name or case.name in (name, "")]
+            real = file.resolve()
+            if real not in files:
+                files[real] = read_cases(file, sources)
+            chosen = [case for case in files[real] if not name or case.name in (name, "")]
             if not chosen:
-                known = ", ".join(case.name for case in files[file])
+                known = ", ".join(case.name for case in files[real])
                 raise UsageError(f"{file} has no case {name}", code="case_not_found", hint=f"it has: {known}")
             found |= {case.id: case for case in chosen}
     return list(found.values())
@@ -82,7 +83,8 @@ def select(cases: Sequence[AnyCase], selection: Selection, home: Path) -> list[A
         chosen = [case for case in chosen if not case.name or set(selection.tags) & set(case.tags)]
     if selection.last_failed:
         failed = _read_failed(home)
-        chosen = [case for case in chosen if _key(case) in failed] or chosen
+        # A file that could not be read may have any cases, once it can.
+        chosen = [case for case in chosen if {_key(case), _key(case, "")} & failed]
     if selection.shard is not None:
         number, of = selection.shard
         chosen = [case for case in chosen if shard_of(case, of) == number]
@@ -177,6 +179,7 @@ def remember(results: Iterable[CaseResult], home: Path) -> None:
     """Write down which cases failed or could not run; what did not run stays as it was."""
     failed = _read_failed(home)
     for result in results:
+        failed.discard(_key(result.case, ""))
         if result.verdict in ("failed", "could_not_run"):
             failed.add(_key(result.case))
         elif result.verdict == "passed":
@@ -194,5 +197,5 @@ def _read_failed(home: Path) -> set[str]:
         return set()  # nothing failed yet, as far as anybody knows
 
 
-def _key(case: AnyCase) -> str:
-    return f"{case.file.resolve()}{SEPARATOR}{case.name}"
+def _key(case: AnyCase, name: str | None = None) -> str:
+    return f"{case.file.resolve()}{SEPARATOR}{case.name if name is None else name}"

@@ -81,8 +81,10 @@ def _chosen(
     cases = select(found, selection, ctx.settings().home)
     if not cases:
         told = f"no case was selected, of {len(found)}" if found else "no test file there, so no case was selected"
-        place = Finding(paths[0], 0, 0, "nothing-selected", told)
-        raise InvalidFileError([place], hint="-k, --tag and --shard narrow down; test files are called test_*.yaml")
+        hint = "-k, --tag and --shard narrow down; test files are called test_*.yaml"
+        if found and last_failed:
+            told, hint = f"{told}: none that is left failed the last time", "leave out --last-failed to run them"
+        raise InvalidFileError([Finding(paths[0], 0, 0, "nothing-selected", told)], hint=hint)
     return cases
 
 
