@@ -11,7 +11,7 @@ from agentfn.document.write import to_yaml
 from agentfn.turn.state import arguments_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from agentfn.model import Entry, Json
 
@@ -26,33 +26,55 @@ class _Turn(NamedTuple):
     entries: list[Entry]
 
 
-def as_case(conversation: str, definition: str | None, entries: Sequence[Entry], functions: Sequence[str]) -> str:
-    """Return a test file with one case; `definition` is the agent file, `functions` are those that it has.
+class Chat(NamedTuple):
+    """A conversation that was had. `functions` are those of its agent, with the names of their parameters.
 
-    A conversation without a message, or with one that was neither answered nor led to a call, gives no case: ValueError.
+    `definition` is the agent's file; `failure` is why the last turn failed, None where it did not.
     """
+
+    conversation: str
+    definition: str | None
+    functions: Mapping[str, Collection[str]]
+    entries: Sequence[Entry]
+    failure: str | None = None
+
+
+def as_case(chat: Chat) -> str:
+    """Return a test file with one case. A conversation of which nobody knows how a turn ended gives none: ValueError."""
+    entries, functions = chat.entries, chat.functions
     turns = _turns(entries)
-    silent = next((turn for turn in turns if not any(e.kind in ("agent", "call") for e in turn.entries)), None)
-    if not turns or silent is not None:
-        msg = f"nothing came of {silent.message!r}" if silent is not None else "nobody said anything in it"
+    if not turns:
+        raise ValueError("nobody said anything in it")
+    waits = bool(turns[-1].entries) and turns[-1].entries[-1].kind == "call" and chat.failure is None
+    ended = turns if chat.failure is None and not waits else turns[:-1]
+    silent = next((turn for turn in ended if not turn.entries or turn.entries[-1].kind != "agent"), None)
+    if silent is not None:
+        msg = f"no answer came to {silent.message!r}, and why is not known here"
         raise ValueError(msg)
-    waits = turns[-1].entries[-1].kind == "call"
     case: dict[str, Json] = {"name": _name(turns[0].message)}
     if len(turns) == 1:
         case["input"] = turns[0].message
     else:
         case["turns"] = [{"input": turn.message} for turn in turns]
     case["local"] = [step for turn in turns for step in _steps(turn)]
+    if chat.failure is not None:
+        case["local"].append({"fail": _failed(chat.failure)})
     outputs = _outputs(entries, functions)
     if outputs:
         case["outputs"] = outputs
-    calls = [_expected(entry) for entry in entries if entry.kind == "call" and entry.function in functions]
+    calls = [
+        _expected(entry, functions[entry.function])
+        for entry in entries
+        if entry.kind == "call" and entry.function is not None and entry.function in functions
+    ]
     case["expect"] = {"calls": calls, "order": "in_order"} if calls else {"calls": []}
     if waits:
         case["handlers"] = False
         case["expect"]["pending"] = True
-    agent = Path(os.path.relpath(definition)).as_posix() if definition else "agent.yaml"
-    return _HEAD.format(conversation=conversation) + to_yaml({"agent": agent, "cases": [case]})
+    if chat.failure is not None:
+        case["expect"]["failure"] = {"contains": chat.failure}
+    agent = Path(os.path.relpath(chat.definition)).as_posix() if chat.definition else "agent.yaml"
+    return _HEAD.format(conversation=chat.conversation) + to_yaml({"agent": agent, "cases": [case]})
 
 
 def _turns(entries: Sequence[Entry]) -> list[_Turn]:
@@ -92,7 +114,7 @@ def _scripted(entry: Entry) -> dict[str, Json]:
     return {"name": entry.function, "raw": entry.text}
 
 
-def _outputs(entries: Sequence[Entry], functions: Sequence[str]) -> dict[str, Json]:
+def _outputs(entries: Sequence[Entry], functions: Collection[str]) -> dict[str, Json]:
     """Return what each function gave, call by call, in the order in which they were asked for."""
     given = {entry.call_id: entry.text for entry in entries if entry.kind == "output"}
     found: dict[str, list[Json]] = {}
@@ -113,8 +135,16 @@ def _answer(text: str) -> dict[str, Json]:
     return {"output": text}
 
 
-def _expected(entry: Entry) -> dict[str, Json]:
+def _failed(failure: str) -> dict[str, Json]:
+    """Return a failure as a scenario's step; the service's code stands at its end in brackets."""
+    message, _, code = failure.removesuffix(")").rpartition(" (")
+    return {"code": code, "message": message} if message and failure.endswith(")") else {"message": failure}
+
+
+def _expected(entry: Entry, parameters: Collection[str]) -> dict[str, Json]:
     value = arguments_value(entry.text)
     if not isinstance(value, dict) or not value:
         return {"name": entry.function}
-    return {"name": entry.function, "arguments": {"equals": value}}
+    # A parameter that is called like a matcher word is meant where that word stands.
+    exactly = {"schema": {"const": value}} if "equals" in parameters else {"equals": value}
+    return {"name": entry.function, "arguments": value if "schema" in exactly and "schema" in parameters else exactly}

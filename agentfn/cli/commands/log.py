@@ -52,13 +52,19 @@ def log(
 
 def _case(ctx: AppContext, conversation: str, known: Conversation | None, entries: list[Entry]) -> CommandResult:
     """Return the test file that a conversation makes."""
-    from agentfn.cases.from_chat import as_case
+    from agentfn.cases.from_chat import Chat, as_case
+    from agentfn.journal.turns import Turns
 
     agent = definition_of(ctx, known) if known is not None else None
-    asked = [entry.function for entry in entries if entry.kind == "call" and entry.function]
-    functions = [tool.name for tool in agent.functions] if agent is not None else asked
+    functions: dict[str, list[str]] = {
+        entry.function: [] for entry in entries if entry.kind == "call" and entry.function
+    }
+    if agent is not None:
+        functions = {tool.name: list((tool.parameters or {}).get("properties", {})) for tool in agent.functions}
+    last = Turns(ctx.journal()).of(known)[-1] if known is not None else None
+    failure = last.failure if last is not None and last.state == "failed" else None
     try:
-        text = as_case(conversation, str(agent.path) if agent is not None else None, entries, functions)
+        text = as_case(Chat(conversation, str(agent.path) if agent is not None else None, functions, entries, failure))
     except ValueError as exc:
         raise NegativeError(f"{conversation} makes no case: {exc}", code="no_case") from exc
     if agent is None:
