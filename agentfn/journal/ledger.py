@@ -118,13 +118,13 @@ class Ledger:
         )
         return found.fetchone() is not None
 
-    def is_free(self, conversation: str) -> bool:
-        """Tell whether no process, nor a handler that one left behind, is at work in a conversation."""
+    def at_work(self, conversation: str) -> str | None:
+        """Say which process is at work in a conversation, a handler included that one left behind; None where it is free."""
         lock = self._journal.lock("\n".join((*self._key, conversation)))
         if not lock.acquire(0):
-            return False
+            return lock.holder()
         lock.release()
-        return True
+        return None
 
     def is_pinned(self, agent: str, conversations: Iterable[str]) -> bool:
         """Tell whether one of these conversations is answered by that agent."""

@@ -120,8 +120,9 @@ class _Removal:
 
     def conversation(self, row: Resource) -> None:
         """Remove a conversation; 404 counts as gone. Where the reply was lost, its id is found by the stamp."""
-        if row.name and not self._ledger.is_free(row.name):
-            raise _KeptError("another process is at work in it")
+        busy = self._ledger.at_work(row.name) if row.name else None
+        if busy is not None:
+            raise _KeptError(f"{busy} is at work in it")
         found = row.name or self._backend.find_conversation(row.token)
         if found is None:
             self._ledger.never_opened(row.token)

@@ -348,7 +348,7 @@ class TurnLoop:
         lock = session.journal.lock(session.conversation.key)
         if not lock.acquire(session.wait):
             raise BusyError(
-                f"conversation {session.conversation.id} is in another process's hands",
+                f"conversation {session.conversation.id}: {lock.holder()} is at work in it",
                 hint=f"wait for it: --wait 60, or see what it does: agentfn pending {session.conversation.id}",
             )
         self._lock = lock
