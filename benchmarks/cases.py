@@ -61,7 +61,9 @@ def medians(commands, env, folder):
             figures = measured(command, env, folder)
             if number:  # the first round warms up
                 found[name].append(figures)
-    return {name: [statistics.median(column) for column in zip(*figures, strict=True)] for name, figures in found.items()}
+    return {
+        name: [statistics.median(column) for column in zip(*figures, strict=True)] for name, figures in found.items()
+    }
 
 
 def report(label, found):

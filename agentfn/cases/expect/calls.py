@@ -132,7 +132,9 @@ def _all_missing(
                 steps = ", ".join(f"{call.function} in turn {call.turn}, step {call.step}" for call in calls)
                 yield Failure("calls", told, _listed(group), steps, line=slot.line)
         elif not group or all(slot.differences(call) for call in calls):
-            yield _missing(slot, calls, spare, slots)
+            others = [other for other in group if other is not slot]
+            left = [call for call in spare if all(other.differences(call) for other in others)]
+            yield _missing(slot, calls, left or spare, slots)
 
 
 def _missing(

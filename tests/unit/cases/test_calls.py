@@ -18,6 +18,8 @@ from agentfn.document.read import Document
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from agentfn.cases.expect.failure import Failure
+
 
 class Asked(NamedTuple):
     """A call that came: its function, whether it has `x`, and the step in which it was asked for."""
@@ -28,6 +30,10 @@ class Asked(NamedTuple):
 
 
 def failures(asked: Sequence[Asked], expect: dict[str, Any]) -> list[str]:
+    return [failure.message for failure in failed(asked, expect)]
+
+
+def failed(asked: Sequence[Asked], expect: dict[str, Any]) -> list[Failure]:
     reader = Reader(Document("expected", expect, {}, {}), {})
     calls = [
         HappenedCall(1, call.step, f"call_{n}", call.name, '{"x": 1}' if call.x else "{}", "answered")
@@ -35,7 +41,7 @@ def failures(asked: Sequence[Asked], expect: dict[str, Any]) -> list[str]:
     ]
     read = read_expectations(reader, expect, (), None)
     assert not reader.findings
-    return [failure.message for failure in call_failures(read, calls)]
+    return list(call_failures(read, calls))
 
 
 ENTRY: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
@@ -132,6 +138,13 @@ def test_calls_that_are_there_but_apart_are_one_failure(order) -> None:
     asked = [Asked("f", x=False, step=1), Asked("g", x=False, step=2)]
     found = failures(asked, {"calls": [{"together": ["f", "g"]}], "order": order})
     assert found[0] == "f, g were not asked for in the same step"
+
+
+def test_the_nearest_call_to_one_that_lacks_is_none_that_stands_for_another() -> None:
+    expect = {"calls": [{"together": [{"name": "f", "arguments": {"x": 1}}, {"name": "f", "arguments": {"x": 2}}]}]}
+    (failure,) = failed([Asked("f", x=True, step=1), Asked("f", x=False, step=1)], expect)
+    assert failure.nearest.startswith("f()")
+    assert "call_1" in failure.nearest
 
 
 def test_under_exact_order_a_repeated_call_comes_where_it_stands() -> None:
