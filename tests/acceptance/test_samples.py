@@ -91,3 +91,9 @@ def test_the_readmes_tour_works(run, face) -> None:
         assert "approved by Lee" in text
     run("cleanup", "--all", "--yes", *face)
     assert run("list", "--remote", "--json", *face).data["agents"] == []
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*/test_*.yaml")), ids=lambda path: path.parent.name)
+def test_the_test_files_of_a_sample_pass(run, path, face) -> None:
+    data = run("test", path, "--json", *face, cwd=ROOT).data
+    assert data["passed"] == len(data["cases"]) >= 2
