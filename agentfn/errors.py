@@ -18,7 +18,10 @@ everything below raises. Wording lives beside the place that knows the cause; `c
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class ExitCode(IntEnum):
@@ -80,6 +83,15 @@ class AgentfnError(Exception):
         self.hint = hint
         self.location = location
 
+    def rewritten(self, change: Callable[[str], str]) -> Self:
+        """Return the same error with `change` made to everything that it says."""
+        found = type(self).__new__(type(self))  # not by copy, which would call a subclass's __init__ with a message
+        found.__dict__.update(self.__dict__)
+        found.args = (change(self.message),)
+        found.message = change(self.message)
+        found.hint = None if self.hint is None else change(self.hint)
+        return found
+
 
 class UsageError(AgentfnError):
     """The command line cannot be carried out as typed."""
@@ -100,6 +112,12 @@ class InvalidFileError(AgentfnError):
         location = f"{first.source}:{first.line}:{first.column}" if first.line else first.source
         super().__init__(f"{first}{more}", code=first.rule, hint=hint, location=location)
         self.findings = findings
+
+    def rewritten(self, change: Callable[[str], str]) -> Self:
+        """Return the same error with `change` made to everything that it and its findings say."""
+        found = super().rewritten(change)
+        found.findings = [finding._replace(message=change(finding.message)) for finding in self.findings]
+        return found
 
 
 class NotAuthorisedError(AgentfnError):

@@ -48,3 +48,10 @@ def short(text: str, limit: int) -> str:
     """Return the text on one line, cut to `limit` characters with a note of how many there were."""
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[:limit]}… ({len(text)} characters)"
+
+
+def short_error(text: str, limit: int) -> str:
+    """Return an error on one line, cut in its middle: a program says what it was first, and what went wrong last."""
+    line = " ".join(text.split())
+    head = limit // 3
+    return line if len(line) <= limit else f"{line[:head]} … {line[head - limit :]} ({len(text)} characters)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentfn.visible import short, visible
+from agentfn.visible import short, short_error, visible
 
 if TYPE_CHECKING:
     from agentfn.cli._output import Console
@@ -39,12 +39,12 @@ class Story:
     def _call_finished(self, event: Event) -> None:
         data = event.data
         if "error" in data:
-            self._console.warn(f"{_name(event)} failed: {short(visible(str(data['error'])), WIDTH)}")
+            self._console.warn(f"{_name(event)} failed: {short_error(visible(str(data['error'])), WIDTH)}")
         else:
             output = data["output"] if isinstance(data["output"], str) else "(content parts)"
             self._console.say(f"← {_name(event)}: {short(visible(output), WIDTH) if output else '(empty output)'}")
         if data.get("stderr"):
-            self._console.say(f"  {_name(event)} wrote to stderr: {short(visible(str(data['stderr'])), WIDTH)}")
+            self._console.say(f"  {_name(event)} wrote to stderr: {short_error(visible(str(data['stderr'])), WIDTH)}")
 
     def _call_denied(self, event: Event) -> None:
         self._console.say(f"✗ {_name(event)} was not run: {visible(str(event.data['reason']), multiline=False)}")

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentfn.cases.case import BrokenCase
 from agentfn.cases.results import interval, varied
 from agentfn.errors import InvalidFileError
-from agentfn.visible import short, visible
+from agentfn.visible import short, short_error, visible
 
 if TYPE_CHECKING:
     from agentfn.cases.happened import Attempt
     from agentfn.cases.results import CaseResult
 
 _WIDTH = 400
+_OUTPUT_WIDTH = 160
 TITLES = {"passed": "passed", "failed": "FAILED", "could_not_run": "COULD NOT RUN", "not_run": "not run"}
 
 
@@ -87,8 +88,9 @@ def said_instead(attempt: Attempt) -> list[str]:
 
 
 def _came(state: str, output: str | None, error: str | None) -> str:
-    told = error if error is not None else output
-    return state if told is None else f"{state}, {short(told, 100)}"
+    if error is not None:
+        return f"{state}, {short_error(error, _OUTPUT_WIDTH)}"
+    return state if output is None else f"{state}, {short(output, _OUTPUT_WIDTH)}"
 
 
 def headline(result: CaseResult) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING
-
-from agentfn.errors import AgentfnError, InvalidFileError
 
 if TYPE_CHECKING:
     from agentfn.cases.case import BrokenCase, Case
     from agentfn.cases.expect.failure import Failure
     from agentfn.cases.happened import Attempt, HappenedCall, HappenedTurn
     from agentfn.cases.results import CaseResult, Judged, RunResult
+    from agentfn.errors import AgentfnError
     from agentfn.masking import Masker
 
 
@@ -92,9 +90,4 @@ class _Hide:
         )
 
     def _error(self, error: AgentfnError) -> AgentfnError:
-        found = copy.copy(error)
-        found.message = self._masker.mask(error.message)
-        found.hint = self._text(error.hint)
-        if isinstance(found, InvalidFileError):
-            found.findings = [f._replace(message=self._masker.mask(f.message)) for f in found.findings]
-        return found
+        return error.rewritten(self._masker.mask)

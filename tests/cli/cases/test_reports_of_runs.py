@@ -7,6 +7,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from tests.cli.cases.conftest import CALL
+
 TOKEN = "agtok-0123456789abcdefghijklmnop"
 KEY = "FIRSTLINEOFKEY\nSECONDLINEOFKEY  THIRDPART"
 AGENT = """\
@@ -50,6 +52,21 @@ def test_no_report_shows_a_secret_or_a_part_of_one(reports, build, said, tmp_pat
         assert "FIRSTLINE" not in text, name
         assert "agtok-0" not in text, name
     assert "***" in found["out.xml"]
+
+
+def test_a_wrong_case_is_told_beside_the_others_and_without_secrets(check, tmp_path) -> None:
+    cases = f"  - {{name: a, input: hi, repeat: 0, {TOKEN}: 1}}\n  - {{name: b, input: hi, local: [{{say: x}}]}}\n"
+    ran = check(cases, "--junit", "out.xml", env={"AGENT_TOKEN": TOKEN}, exit=3)
+    for told in (ran.stdout, (tmp_path / "out.xml").read_text()):
+        assert "no key ***" in told
+        assert TOKEN not in told
+    assert "1 passed, 1 could not run" in ran.stdout
+
+
+def test_of_a_long_error_the_end_is_shown_where_it_says_what_went_wrong(check) -> None:
+    failing = f"{{exec: [python3, -c, 'raise KeyError(\"Limo\")  # {'x' * 300}']}}"
+    case = f"  - {{name: a, input: hi, local: {CALL}, expect: {{answer: no}}}}\n"
+    assert "KeyError: 'Limo'" in check(case, handler=failing, exit=1).stdout
 
 
 def test_control_characters_leave_the_junit_file_well_formed(reports) -> None:
