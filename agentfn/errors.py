@@ -9,7 +9,8 @@
     ├── ServiceError      5    the service cannot be reached, refuses, or is throttled beyond the retries
     ├── BusyError         5    another process holds the conversation
     ├── NegativeError     1    the answer is no: not found, declined, turn failed, limit hit, clean-up incomplete
-    └── PendingError      8    calls wait for outputs; not a failure
+    ├── PendingError      8    calls wait for outputs; not a failure
+    └── InterruptedRunError 130 Ctrl-C ended a run of cases; what came of the others is told all the same
 
 Whatever else escapes is a bug of agentfn (70). Only the command-line layer turns an error into text and an exit code;
 everything below raises. Wording lives beside the place that knows the cause; `code` is a stable identifier for scripts.
@@ -118,6 +119,13 @@ class InvalidFileError(AgentfnError):
         found = super().rewritten(change)
         found.findings = [finding._replace(message=change(finding.message)) for finding in self.findings]
         return found
+
+
+class InterruptedRunError(AgentfnError):
+    """Ctrl-C ended a run of cases; `data` has what came of those that ended before."""
+
+    exit_code = ExitCode.INTERRUPTED
+    default_code = "interrupted"
 
 
 class NotAuthorisedError(AgentfnError):

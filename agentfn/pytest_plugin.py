@@ -156,7 +156,7 @@ class _Running:
         """Close, and remove what was made; what is left is told, and found by the next clean-up."""
         if self._ground is not None:
             self._ground.close()
-        for item in self._place.finish() if self._place is not None else ():
+        for item in self._place.finish(given_up=False) if self._place is not None else ():
             run = self._run.surroundings.run
             sys.stderr.write(f"\nnot removed: {item.resource.label}: {item.why}; agentfn cleanup --run {run}\n")
 

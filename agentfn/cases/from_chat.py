@@ -7,12 +7,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from agentfn.definition.agent import FunctionTool
 from agentfn.document.write import to_yaml
+from agentfn.handlers.arguments import check_arguments
+from agentfn.model import Call
 from agentfn.turn.state import arguments_value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
+    from agentfn.definition.agent import Agent
     from agentfn.model import Entry, Json
 
 _HEAD = """\
@@ -27,21 +31,32 @@ class _Turn(NamedTuple):
 
 
 class Chat(NamedTuple):
-    """A conversation that was had. `functions` are those of its agent, with the names of their parameters.
+    """A conversation that was had. `agent` is None where its file is not known here.
 
-    `definition` is the agent's file; `failure` is why the last turn failed, None where it did not.
+    `failure` is why the last turn failed, None where it did not.
     """
 
     conversation: str
-    definition: str | None
-    functions: Mapping[str, Collection[str]]
+    agent: Agent | None
     entries: Sequence[Entry]
     failure: str | None = None
+
+    def tool(self, entry: Entry) -> FunctionTool | None:
+        """Return the function that a call is for; of an agent that is not known here nothing but the name."""
+        if entry.kind != "call" or not entry.function:
+            return None
+        return FunctionTool(entry.function, None, {}) if self.agent is None else self.agent.function(entry.function)
+
+    def runs(self, entry: Entry) -> bool:
+        """Tell whether a call gets as far as its function: arguments that do not fit are answered before."""
+        tool = self.tool(entry)
+        call = Call(entry.call_id or "", entry.function or "", entry.text)
+        return tool is not None and check_arguments(call, tool, ()).problem is None
 
 
 def as_case(chat: Chat) -> str:
     """Return a test file with one case. A conversation of which nobody knows how a turn ended gives none: ValueError."""
-    entries, functions = chat.entries, chat.functions
+    entries = chat.entries
     turns = _turns(entries)
     if not turns:
         raise ValueError("nobody said anything in it")
@@ -59,21 +74,18 @@ def as_case(chat: Chat) -> str:
     case["local"] = [step for turn in turns for step in _steps(turn)]
     if chat.failure is not None:
         case["local"].append({"fail": _failed(chat.failure)})
-    outputs = _outputs(entries, functions)
+    outputs = _outputs(chat)
     if outputs:
         case["outputs"] = outputs
-    calls = [
-        _expected(entry, functions[entry.function])
-        for entry in entries
-        if entry.kind == "call" and entry.function is not None and entry.function in functions
-    ]
+    calls = [_expected(entry, tool) for entry in entries if (tool := chat.tool(entry)) is not None]
     case["expect"] = {"calls": calls, "order": "in_order"} if calls else {"calls": []}
     if waits:
         case["handlers"] = False
         case["expect"]["pending"] = True
     if chat.failure is not None:
         case["expect"]["failure"] = {"contains": chat.failure}
-    agent = Path(os.path.relpath(chat.definition)).as_posix() if chat.definition else "agent.yaml"
+    path = chat.agent.path if chat.agent is not None else None
+    agent = Path(os.path.relpath(str(path))).as_posix() if path is not None else "agent.yaml"
     return _HEAD.format(conversation=chat.conversation) + to_yaml({"agent": agent, "cases": [case]})
 
 
@@ -93,33 +105,32 @@ def _name(message: str) -> str:
 
 
 def _steps(turn: _Turn) -> list[dict[str, Json]]:
-    """Return a turn as steps of a scenario: calls that stand together were asked for together."""
-    steps: list[dict[str, Json]] = []
-    last = ""
+    """Return a turn as steps of a scenario: what stands together, with no output between, came in one response."""
+    steps: list[dict[str, Json]] = [{}]
     for entry in turn.entries:
-        if entry.kind == "call":
-            if last != "call":
-                steps.append({"call": []})
-            steps[-1]["call"].append(_scripted(entry))
+        if entry.kind == "output" and steps[-1]:
+            steps.append({})
+        elif entry.kind == "call":
+            steps[-1].setdefault("call", []).append(_scripted(entry))
         elif entry.kind == "agent":
-            steps.append({"say": entry.text})
-        last = entry.kind
-    return steps
+            said = steps[-1].get("say")
+            steps[-1]["say"] = entry.text if said is None else f"{said}\n{entry.text}"
+    return [step for step in steps if step]
 
 
 def _scripted(entry: Entry) -> dict[str, Json]:
     value = arguments_value(entry.text)
-    if isinstance(value, dict):
+    if isinstance(value, dict) and "{{" not in entry.text:  # which a scenario would fill in
         return {"name": entry.function, "arguments": value}
     return {"name": entry.function, "raw": entry.text}
 
 
-def _outputs(entries: Sequence[Entry], functions: Collection[str]) -> dict[str, Json]:
+def _outputs(chat: Chat) -> dict[str, Json]:
     """Return what each function gave, call by call, in the order in which they were asked for."""
-    given = {entry.call_id: entry.text for entry in entries if entry.kind == "output"}
+    given = {entry.call_id: entry.text for entry in chat.entries if entry.kind == "output"}
     found: dict[str, list[Json]] = {}
-    for entry in entries:
-        if entry.kind == "call" and entry.function in functions and entry.call_id in given:
+    for entry in chat.entries:
+        if entry.call_id in given and chat.runs(entry):
             found.setdefault(str(entry.function), []).append(_answer(given[entry.call_id]))
     return {name: answers[0] if len(answers) == 1 else answers for name, answers in found.items()}
 
@@ -141,10 +152,11 @@ def _failed(failure: str) -> dict[str, Json]:
     return {"code": code, "message": message} if message and failure.endswith(")") else {"message": failure}
 
 
-def _expected(entry: Entry, parameters: Collection[str]) -> dict[str, Json]:
+def _expected(entry: Entry, tool: FunctionTool) -> dict[str, Json]:
     value = arguments_value(entry.text)
     if not isinstance(value, dict) or not value:
         return {"name": entry.function}
+    parameters = (tool.parameters or {}).get("properties", {})
     # A parameter that is called like a matcher word is meant where that word stands.
     exactly = {"schema": {"const": value}} if "equals" in parameters else {"equals": value}
     return {"name": entry.function, "arguments": value if "schema" in exactly and "schema" in parameters else exactly}

@@ -72,12 +72,13 @@ def remove(
     return work.result()
 
 
-def remove_own_run(backend: Backend, ledger: Ledger, run: str) -> CleanUp:
+def remove_own_run(backend: Backend, ledger: Ledger, run: str, *, given_up: bool = False) -> CleanUp:
     """Remove what this very run made (`--rm`); it holds the ids itself, so nothing needs to be looked up first.
 
-    An agent version that a conversation of another run still uses stays.
+    An agent version that a conversation of another run still uses stays. `given_up` is for a process that itself still is
+    at work in conversations of the run, and does not want them to go on.
     """
-    work = _Removal(backend, ledger)
+    work = _Removal(backend, ledger, given_up=given_up)
     rows = [row for row in ledger.live() if row.run == run]
     for row in sorted(rows, key=lambda row: row.kind != "conversation"):
         if row.kind == "conversation":
@@ -96,7 +97,15 @@ class _KeptError(AgentfnError):
 class _Removal:
     """One clean-up under way: what is gone, and what still stands and why."""
 
-    def __init__(self, backend: Backend, ledger: Ledger, told: Callable[[Resource], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        ledger: Ledger,
+        told: Callable[[Resource], None] = lambda _: None,
+        *,
+        given_up: bool = False,
+    ) -> None:
+        self._given_up = given_up
         self._backend = backend
         self._ledger = ledger
         self._told = told
@@ -120,7 +129,7 @@ class _Removal:
 
     def conversation(self, row: Resource) -> None:
         """Remove a conversation; 404 counts as gone. Where the reply was lost, its id is found by the stamp."""
-        busy = self._ledger.at_work(row.name) if row.name else None
+        busy = self._ledger.at_work(row.name) if row.name and not self._given_up else None
         if busy is not None:
             raise _KeptError(f"{busy} is at work in it")
         found = row.name or self._backend.find_conversation(row.token)

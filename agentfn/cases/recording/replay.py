@@ -52,8 +52,9 @@ class ReplayPlace:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         return _ReplayGround(self._surroundings, self._folder, home, self._baton.hold())
 
-    def finish(self) -> list[Left]:
+    def finish(self, *, given_up: bool) -> list[Left]:
         """Throw the run's folder away."""
+        del given_up
         self._own.discard()
         return []
 

@@ -39,8 +39,9 @@ class LocalPlace:
         """Return a ground with an embedded service of its own."""
         return _LocalGround(self._surroundings, self._folder.path / str(worker), self._baton.hold())
 
-    def finish(self) -> list[Left]:
+    def finish(self, *, given_up: bool) -> list[Left]:
         """Throw the run's folder away."""
+        del given_up
         self._folder.discard()
         return []
 

@@ -94,8 +94,8 @@ class Place(Protocol):
     def open(self, worker: int) -> Ground:
         """Return a ground for a worker, on its thread."""
 
-    def finish(self) -> list[Left]:
-        """Remove what the run made; return what is left, and why."""
+    def finish(self, *, given_up: bool) -> list[Left]:
+        """Remove what the run made; return what is left, and why. `given_up` says that attempts may still be under way."""
 
 
 def own_name(agent: Agent, run: str) -> Agent:

@@ -66,7 +66,7 @@ class RemotePlace:
             backend.close()
             journal.close()
 
-    def finish(self) -> list[Left]:
+    def finish(self, *, given_up: bool) -> list[Left]:
         """Remove what this run made and nobody else uses."""
         for _ in self._cleaners:
             self._done.put(None)
@@ -77,7 +77,7 @@ class RemotePlace:
         journal, backend = _opened(self._surroundings)
         try:
             ledger = Ledger(journal, backend.name, backend.endpoint)
-            return list(remove_own_run(backend, ledger, self._surroundings.run).left)
+            return list(remove_own_run(backend, ledger, self._surroundings.run, given_up=given_up).left)
         finally:
             backend.close()
             journal.close()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agentfn.lifecycle.cleanup import Left
 
 #: How long an interrupted run waits for attempts that are under way to give up, in seconds.
-PATIENCE = 5.0
+PATIENCE = 2.0
 
 
 class Listener(Protocol):
@@ -196,4 +196,4 @@ class Schedule:
         deadline = time.monotonic() + PATIENCE
         for worker in self._workers:
             worker.join(max(0.0, deadline - time.monotonic()) if self._running else None)
-        return self._place.finish()
+        return self._place.finish(given_up=any(worker.is_alive() for worker in self._workers))

@@ -53,18 +53,20 @@ def log(
 def _case(ctx: AppContext, conversation: str, known: Conversation | None, entries: list[Entry]) -> CommandResult:
     """Return the test file that a conversation makes."""
     from agentfn.cases.from_chat import Chat, as_case
+    from agentfn.journal.calls import Calls
     from agentfn.journal.turns import Turns
+    from agentfn.model import Entry
 
     agent = definition_of(ctx, known) if known is not None else None
-    functions: dict[str, list[str]] = {
-        entry.function: [] for entry in entries if entry.kind == "call" and entry.function
-    }
-    if agent is not None:
-        functions = {tool.name: list((tool.parameters or {}).get("properties", {})) for tool in agent.functions}
-    last = Turns(ctx.journal()).of(known)[-1] if known is not None else None
+    last = next(iter(Turns(ctx.journal()).of(known)[-1:]), None) if known is not None else None
     failure = last.failure if last is not None and last.state == "failed" else None
+    if known is not None and last is not None and last.state == "open":
+        # Sessions list a call only once it has its output.
+        seen = {entry.call_id for entry in entries}
+        waiting = Calls(ctx.journal(), known, last.id).unsettled()
+        entries += [Entry("call", row.arguments, None, row.id, row.function) for row in waiting if row.id not in seen]
     try:
-        text = as_case(Chat(conversation, str(agent.path) if agent is not None else None, functions, entries, failure))
+        text = as_case(Chat(conversation, agent, entries, failure))
     except ValueError as exc:
         raise NegativeError(f"{conversation} makes no case: {exc}", code="no_case") from exc
     if agent is None:

@@ -10,7 +10,7 @@ import typer
 from agentfn.cli import _options as opt
 from agentfn.cli._context import AppContext
 from agentfn.cli._output import CommandResult
-from agentfn.errors import AgentfnError, Finding, InvalidFileError, UsageError
+from agentfn.errors import AgentfnError, Finding, InterruptedRunError, InvalidFileError, UsageError
 
 if TYPE_CHECKING:
     from agentfn.cases.report.explain import Context
@@ -101,8 +101,11 @@ def _ended(ctx: AppContext, run: TestRun, result: RunResult, context: Context) -
     if context.backend == "local":
         ctx.console.say("answered by the embedded service, which is no language model")
     if result.interrupted:
-        show(ctx.console, result, context)
-        raise KeyboardInterrupt
+        if not ctx.json:
+            show(ctx.console, result, context)
+        interrupted = InterruptedRunError("interrupted: what has not run yet neither passed nor failed")
+        interrupted.data = as_data(result, context)
+        raise interrupted
     errors = _errors(result) if ctx.json else ()
     return CommandResult(
         as_data(result, context),

@@ -84,7 +84,8 @@ class Sessions:
         row = rows.SessionRow(new_id("sess"), now, now, agent_id, agent, metadata, _settings(body), {})
         # An agent given in place has an id of its own in each session, and is known by its configuration here.
         asked = agent_id if body.get("agent_id") is not None else json.dumps(body["agent"], sort_keys=True)
-        key = f"session:{asked}:{json.dumps(messages, sort_keys=True)}"
+        # Who asks again sends the same metadata; clients that mark each session are told apart by it.
+        key = f"session:{asked}:{json.dumps([messages, metadata], sort_keys=True)}"
         row = row._replace(thread=self._store.thread(key))
         decision = self._machine.foresee(row, [{"type": "message", **message} for message in messages])
         if decision.reply.fault is not None or decision.reply.cut == "before":

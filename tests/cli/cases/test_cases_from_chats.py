@@ -55,10 +55,10 @@ def face(request: pytest.FixtureRequest) -> list[str]:
 def talk(run, write):
     """Say things in one conversation and return its id; the last may leave calls that wait."""
 
-    def say(*messages: str, flags: list[str], exit: int = 0) -> str:  # noqa: A002  # as for `run`
+    def say(*messages: str, flags: list[str], exit: int = 0, scenario: str = SCENARIO) -> str:  # noqa: A002  # as for `run`
         write("demo.yaml", AGENT)
         write("weather.py", WEATHER)
-        write("s.yaml", SCENARIO)
+        write("s.yaml", scenario)
         more: list[str] = ["--scenario", "s.yaml"]
         for number, message in enumerate(messages, 1):
             code = exit if number == len(messages) else 0
@@ -122,9 +122,7 @@ def test_many_turns_happen_again_with_the_handler_that_failed(talk, as_case, fac
     assert case["attempts"][0]["turns"][2]["calls"][0]["state"] == "failed"
 
 
-@pytest.mark.parametrize("protocol", ["foundry", "responses"])
-def test_a_call_that_waits_is_expected_to_wait(talk, as_case, protocol) -> None:
-    face = ["--protocol", protocol]
+def test_a_call_that_waits_is_expected_to_wait(talk, as_case, face) -> None:
     case, _ = as_case(talk("hello", "May I leave?", flags=face, exit=8), *face)
     (attempt,) = case["attempts"]
     assert [turn["state"] for turn in attempt["turns"]] == ["ended", "pending"]
@@ -202,6 +200,23 @@ def test_a_turn_that_failed_is_expected_to_fail_and_a_parameter_called_like_a_wo
         assert text.count(old) == 2
         write("test_made.yaml", new.join(text.rsplit(old, 1)))
         run("test", "test_made.yaml", exit=1)
+
+
+def test_what_came_in_one_response_and_what_never_ran_happen_again(run, write, talk, as_case, face) -> None:
+    """A text beside a call, arguments that do not fit, and arguments that look like a scenario's place."""
+    scenario = """\
+- {say: Let me see., call: {get_weather: {town: nowhere}}}
+- {call: [{name: get_weather, raw: '{"city": "{{message}}"}'}]}
+- {say: 'Done.'}
+"""
+    conversation = talk("hi", flags=face, scenario=scenario)
+    case, text = as_case(conversation, *face)
+    assert text.count("say:") == 2
+    (turn,) = case["attempts"][0]["turns"]
+    assert [(call["function"], call["arguments"]) for call in turn["calls"]] == [
+        ("get_weather", {"town": "nowhere"}),
+        ("get_weather", {"city": "{{message}}"}),
+    ]
 
 
 def test_what_makes_no_case_is_told(run, write) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import re
 import signal
 import xml.etree.ElementTree as ET
 
+import httpx
 import pytest
 
 from tests.conftest import eventually
@@ -200,3 +202,24 @@ def test_a_killed_run_does_not_disturb_the_next_one(start, run, flags, there, no
         run("cleanup", "--run", name, "--yes", *flags)
     assert there() == there("--remote") == (["by-hand:1"], 0)
     assert left_of_runs(run) == []
+
+
+@pytest.mark.parametrize("service", ["foundry", "openai", "responses"])
+def test_a_run_that_waits_for_a_slow_service_is_removed_too(run, write, agent, serve, service) -> None:
+    """The service answers long after the run has given up, so its own threads still hold the conversations."""
+    agent()
+    write("test_demo.yaml", "agent: demo.yaml\ncases: [{name: a, input: hi}, {name: b, input: ho}]\n")
+    served = serve("--scenario", write("s.yaml", "- {say: hello, delay: 30s, repeat: forever}\n"))
+    run.env |= served.env
+    process = run.start("test", "test_demo.yaml", "--backend", service, "--json")
+
+    def asked() -> int:
+        requests = httpx.get(f"{served.url}/_agentfn/requests").json()["data"]
+        return len([request for request in requests if request["path"].endswith(("/responses", "/sessions"))])
+
+    eventually(lambda: asked() == 2)
+    stdout, stderr = stop(process)
+    assert json.loads(stdout)["data"]["not_run"] == 2
+    assert "not removed" not in stderr
+    there = run("list", "--remote", "--json", "--backend", service).data
+    assert there["agents"] == there["conversations"] == []

@@ -69,9 +69,9 @@ def test_all_pass_though_requests_are_refused_or_lost_and_no_handler_runs_twice(
 
 @pytest.mark.parametrize("place", ["local", "foundry"])
 def test_fewer_run_while_the_service_throttles_and_more_again_once_it_is_calm(run, loaded, place) -> None:
-    flags = loaded(place, ["Oslo? throttled"] * 8 + ["Oslo?"] * 40)
+    flags = loaded(place, ["Oslo? throttled"] * 8 + ["Oslo?"] * 72)
     shown = run.on_terminal("test", "test_demo.yaml", "-j", "8", *flags, answers="")
-    assert "48 passed in" in shown
+    assert "80 passed in" in shown
     seen = moments(shown)
     allowed = [moment.allowed for moment in seen]
     assert seen[0] == Moment(0, 8, 8)
