@@ -49,11 +49,14 @@ def test_a_fault_at_the_opening_stores_nothing_and_is_used_up(api, stream):
 
 def test_a_cut_after_the_opening_leaves_a_session_that_can_be_found(api):
     here = api({"say": "Lost.", **AFTER}, {"say": "Found."})
+    marked = {**INLINE, "metadata": {"run": "1"}}
     with pytest.raises(ConnectionCut):
-        here("POST", "/agents/sessions", {**INLINE, "metadata": {"run": "1"}})
+        here("POST", "/agents/sessions", marked)
     (found,) = here("GET", "/agents/sessions?metadata%5Brun%5D=1").json["data"]
     assert last_text(here, found["id"]) == "Lost."
-    again = here("POST", "/agents/sessions", INLINE)  # and who asks again gets the following step
+    with pytest.raises(ConnectionCut):  # somebody else's begins at the start
+        here("POST", "/agents/sessions", {**INLINE, "metadata": {"run": "2"}})
+    again = here("POST", "/agents/sessions", marked)  # and who asks again gets the following step
     assert last_text(here, again.json["id"]) == "Found."
     here.send(found["id"], message("and?"))
     assert last_text(here, found["id"]) == "Found."
