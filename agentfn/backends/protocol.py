@@ -56,6 +56,9 @@ class Listener(Protocol):
     def retrying(self, reason: str, seconds: float) -> None:
         """Learn that a request will be sent again after so many seconds."""
 
+    def waited(self) -> None:
+        """Learn that nothing was heard for a while; raise PendingError to wait no longer."""
+
 
 class Start(NamedTuple):
     """A user message that begins a turn. `turn` is our own id of it, journaled before anything is sent.

@@ -51,7 +51,7 @@ class HappenedCall(NamedTuple):
 class HappenedTurn(NamedTuple):
     """One turn: what was said, what came of it. `state` is pending also where a limit of ours ended it.
 
-    `failure` is why there is no answer. `usage` is None where the service told none.
+    `failure` is why there is no answer, `limit` which limit of ours was hit. `usage` is None where the service told none.
     """
 
     message: str
@@ -62,6 +62,7 @@ class HappenedTurn(NamedTuple):
     usage: Usage | None
     seconds: float
     events: tuple[Event, ...]
+    limit: str | None = None
 
     @property
     def steps(self) -> int:

@@ -71,12 +71,18 @@ class Application:
         self.scenario = scenario
         self.loose = loose
         self.sleep = sleep
+        #: Waits so long for something to happen. Where nobody else can ring the bell, any way to wait will do.
+        self.idle: Callable[[float], None] = self._for_the_bell
         #: What was asked lately, for tests and for whoever wonders; without headers, which hold tokens.
         self.recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         #: Rung when something happened that an open stream may wait for; other processes' doings ring nothing.
         self.bell = threading.Condition()
         self._require_token = require_token
         self._faces: dict[str, tuple[Face, Router]] = {}
+
+    def _for_the_bell(self, seconds: float) -> None:
+        with self.bell:
+            self.bell.wait(seconds)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request; a scenario's cut is raised as ConnectionCut, here or while the body is read."""

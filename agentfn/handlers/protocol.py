@@ -18,7 +18,8 @@ class CallContext(NamedTuple):
     """Where a call comes from; `exec` and `python` handlers find it in their environment (AGENTFN_…).
 
     `inherit` are file descriptors that a running handler keeps open, so that an orphan still counts as running.
-    `deadline` is the time.monotonic() after which the service no longer takes the output, None where it always does.
+    `deadline` is the time.monotonic() after which the service no longer takes the output, `until` the one at which the
+    turn's own time is over; None where there is none.
     """
 
     call: Call
@@ -27,9 +28,12 @@ class CallContext(NamedTuple):
     backend: str
     inherit: tuple[int, ...] = ()
     deadline: float | None = None
+    until: float | None = None
 
     def seconds_for(self, timeout: float) -> float:
-        """Return how many seconds a handler may take: its own time-out, or less where the service gives up sooner."""
+        """Return how many seconds a handler may take: its own time-out, or less where turn or service end sooner."""
+        if self.until is not None:
+            timeout = min(timeout, max(0.1, self.until - time.monotonic()))
         if self.deadline is None:
             return timeout
         left = max(0.1, self.deadline - time.monotonic())

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from agentfn.turn.session import Session
 
 
+#: The code of an error that ends a turn for its time.
+TIME_OVER = "turn_limit"
+
+
 class Limits:
     """Counts what one turn has asked for; the figures are those of the session's policy."""
 
@@ -19,6 +23,16 @@ class Limits:
         self._policy = session.policy
         self._begun = time.monotonic()
         self._seen: Counter[str] = Counter()
+
+    @property
+    def until(self) -> float:
+        """Return the time.monotonic() at which the turn's time is over."""
+        return self._begun + self._policy.seconds
+
+    def over_time(self) -> str | None:
+        """Say that the turn's time is over, if it is."""
+        is_over = time.monotonic() > self.until
+        return f"turn limit {self._policy.seconds:g} s reached (time)" if is_over else None
 
     def count(self, call: Call) -> str | None:
         """Count a call; return a warning where the very same one comes again and again."""
@@ -36,9 +50,8 @@ class Limits:
             return f"turn limit {self._policy.identical} reached (one and the same call); {repeated}"
         if self._seen.total() > self._policy.calls:
             return f"turn limit {self._policy.calls} reached (calls); {repeated}"
-        if time.monotonic() - self._begun > self._policy.seconds:
-            return f"turn limit {self._policy.seconds:.0f} s reached (time); {repeated}"
-        return None
+        over = self.over_time()
+        return f"{over}; {repeated}" if over else None
 
     def _may_repeat(self, seen: str) -> bool:
         """Tell whether a call is one that does no harm again and again, as asking for a state does."""

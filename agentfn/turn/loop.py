@@ -12,7 +12,7 @@ from agentfn.journal.calls import Calls
 from agentfn.journal.turns import Turn, Turns
 from agentfn.model import Call, Outcome, Stamp, Step, Usage
 from agentfn.turn.answers import is_open
-from agentfn.turn.limits import Limits
+from agentfn.turn.limits import TIME_OVER, Limits
 from agentfn.turn.refusals import dead_end, require_answered
 from agentfn.turn.settle import Settler
 from agentfn.turn.state import TurnResult, usage_report
@@ -53,6 +53,9 @@ class _Listener:
 
     def retrying(self, reason: str, seconds: float) -> None:
         self._loop.telling.retrying(reason, seconds)
+
+    def waited(self) -> None:
+        self._loop.require_time()
 
 
 def new_id(prefix: str) -> str:
@@ -207,7 +210,8 @@ class TurnLoop:
         """Settle a step and send its outcomes until the turn is over; `again` says that the step was met before."""
         session = self.session
         calls = Calls(session.journal, session.conversation, self.turn)
-        settler = Settler(session, self.turn, calls, self._lock.fileno() if self._lock else None)
+        lock = self._lock.fileno() if self._lock else None
+        settler = Settler(session, self.turn, calls, lock, self._limits.until)
         rounds = 0
         while True:
             if step.usage is not None:
@@ -261,6 +265,12 @@ class TurnLoop:
                     code="duplicate_call_id",
                     hint="start a new conversation: agentfn chat AGENT",
                 )
+
+    def require_time(self) -> None:
+        """Raise PendingError where the turn's time is over; it stays open, and a later look finds what became of it."""
+        over = self._limits.over_time()
+        if over is not None:
+            raise PendingError(over, code=TIME_OVER, hint="agentfn pending shows how it stands")
 
     def _announce(self, step: Step) -> None:
         self.telling.confirmed(step.calls)

@@ -34,7 +34,8 @@ class _Ready(NamedTuple):
 class Settler:
     """Settles the calls of one turn; the journal knows every outcome before it is used."""
 
-    def __init__(self, session: Session, turn: str, calls: Calls, lock: int | None) -> None:
+    def __init__(self, session: Session, turn: str, calls: Calls, lock: int | None, until: float) -> None:
+        self._until = until
         self._session = session
         self._turn = turn
         self._calls = calls
@@ -223,6 +224,7 @@ class Settler:
             backend=session.backend.name,
             inherit=self._inherit,
             deadline=None if limit is None else time.monotonic() + step.created_at + limit - step.service_now,
+            until=self._until,
         )
 
     def _store(self, outcomes: Mapping[str, Outcome]) -> None:

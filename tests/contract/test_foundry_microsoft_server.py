@@ -39,6 +39,9 @@ class Listener:
     def text(self, delta: str) -> None:
         self.pieces.append(delta)
 
+    def waited(self) -> None:
+        """Wait on."""
+
     def retrying(self, reason: str, seconds: float) -> None:
         raise AssertionError(reason)
 

@@ -68,6 +68,9 @@ class Silent:
 
     def text(self, delta: str) -> None: ...
 
+    def waited(self) -> None:
+        """Wait on."""
+
     def retrying(self, reason: str, seconds: float) -> None:
         raise AssertionError(reason)
 

@@ -259,6 +259,8 @@ class SessionTurns:
                 return step
             if watch.deaf_seconds > DEAF_SECONDS:
                 raise self._reading.lost(f"nothing was heard of session {session} for {DEAF_SECONDS:.0f} s")
+            if stop.kind == "quiet":
+                listener.waited()
             stop = watch.until_stop(listener)
 
     def _has_begun(self, session: str, watch: Watch) -> bool:

@@ -26,11 +26,14 @@ def judge(case: Case, attempt: Attempt) -> list[Failure]:
         return [attempt.refused]
     told: list[Failure] = []
     for spec, turn in zip(case.turns, attempt.turns, strict=False):
-        expects_end = spec.expect.pending is False and spec.expect.failure is None
-        whole = case.expect if turn is attempt.turns[-1] else None
-        told = []
-        if expects_end and (whole is None or (whole.pending is False and whole.failure is None)):
-            told = list(_unfinished(turn))
+        meant = [spec.expect, case.expect] if turn is attempt.turns[-1] else [spec.expect]
+        told = list(
+            _unfinished(
+                turn,
+                may_fail=any(expect.failure is not None for expect in meant),
+                may_wait=any(expect.pending is not False for expect in meant),
+            )
+        )
         found += [*told, *_of_turns(spec.expect, [turn], explained=bool(told))]
     if attempt.turns:
         found += _of_turns(case.expect, attempt.turns, explained=bool(told))
@@ -49,11 +52,15 @@ def judge(case: Case, attempt: Attempt) -> list[Failure]:
     return found
 
 
-def _unfinished(turn: HappenedTurn) -> Iterator[Failure]:
-    """Say why a turn without an answer is a failure, where nothing else was expected of it."""
-    if turn.state == "failed":
-        yield Failure("failure", f"the turn failed: {turn.failure}", expected="an answer")
-    elif turn.state == "pending":
+def _unfinished(turn: HappenedTurn, *, may_fail: bool, may_wait: bool) -> Iterator[Failure]:
+    """Say why a turn is a failure that has no answer, or took too long for one, where that was not expected of it."""
+    if turn.limit is not None:
+        if not may_fail:
+            yield Failure("limits", turn.limit, expected="an answer")
+    elif turn.state == "failed":
+        if not may_fail and not may_wait:
+            yield Failure("failure", f"the turn failed: {turn.failure}", expected="an answer")
+    elif turn.state == "pending" and not may_wait and not (may_fail and turn.failure is not None):
         waiting = ", ".join(
             f"{call} {f'({call.problem})' if call.problem else ''}".strip() for call in _waiting([turn])
         )
@@ -96,6 +103,8 @@ def _pending(expect: Expectations, turns: Sequence[HappenedTurn]) -> Iterator[Fa
 def _text(expect: Expectations, last: HappenedTurn) -> Iterator[Failure]:
     assert expect.answer is not None  # noqa: S101  # the caller asked
     if last.answer is None:
+        if not expect.answer.differences(MISSING):
+            return
         yield Failure("answer", "there is no answer", str(expect.answer), _ending(last), line=expect.line)
         return
     differences = expect.answer.differences(last.answer)

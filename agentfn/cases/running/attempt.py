@@ -15,6 +15,7 @@ from agentfn.handlers import build_handlers
 from agentfn.journal.calls import Calls
 from agentfn.journal.turns import Turns
 from agentfn.turn.approvals import Verdict
+from agentfn.turn.limits import TIME_OVER
 from agentfn.turn.loop import TurnLoop
 from agentfn.turn.session import Policy, Session, new_conversation
 
@@ -196,15 +197,21 @@ class _Work:
             if self._events:
                 self.turns.append(self._broken_off(spec, number, exc, time.monotonic() - begun))
             raise
+        seconds = time.monotonic() - begun
+        limit = result.limit
+        if limit is None and seconds > self._case.limits.seconds:
+            # Nothing ends a request that is under way, so the service was waited for.
+            limit = f"turn limit {self._case.limits.seconds:g} s reached (time): it took {seconds:.1f} s"
         self.turns.append(
             HappenedTurn(
                 message=spec.input,
                 state=result.state,
                 answer=result.answer,
-                failure=result.limit or result.failure,
+                failure=limit or result.failure,
+                limit=limit,
                 calls=happened_calls(result.calls, number),
                 usage=result.usage if any(result.usage) else None,
-                seconds=time.monotonic() - begun,
+                seconds=seconds,
                 events=tuple(self._events),
             )
         )
@@ -225,4 +232,5 @@ class _Work:
             usage=None,
             seconds=seconds,
             events=tuple(self._events),
+            limit=exc.message if exc.code == TIME_OVER else None,
         )

@@ -59,8 +59,10 @@ class _LocalGround:
         self._app: Application = Application(
             home / STATE_FILE, durable=False, clock=surroundings.clock, sleep=hold.sleep
         )
+        self._app.idle = hold.sleep
         self.journal = Journal(home, durable=False, clock=surroundings.clock)
-        inner = backend_over(self._app, surroundings.endpoint, surroundings.options(home))
+        options = surroundings.options(home)._replace(sleep=hold.sleep)
+        inner = backend_over(self._app, surroundings.endpoint, options)
         self.backend, self._tape = recorded(inner, surroundings.recorder)
 
     def begin(self, case: Case, number: int) -> None:

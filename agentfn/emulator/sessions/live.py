@@ -121,8 +121,7 @@ class LiveStream:
         if left is not None:
             self._app.sleep(min(QUIET_SECONDS, left))
             return max(LOOK_SECONDS, min(QUIET_SECONDS, left))
-        with self._app.bell:
-            self._app.bell.wait(LOOK_SECONDS)
+        self._app.idle(LOOK_SECONDS)
         return LOOK_SECONDS
 
     def close(self) -> None:
