@@ -44,7 +44,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> TestFile |
         return None
     from agentfn.cases.select import is_test_file
 
-    if not is_test_file(file_path):
+    if not is_test_file(file_path) and not parent.session.isinitpath(file_path):
         return None
     if not _is_ours(file_path):
         return None
@@ -62,8 +62,12 @@ def _is_ours(path: Path) -> bool:
     except AgentfnError:
         return _LOOKS_OURS.search(path.read_text("utf-8", "replace")) is not None
     cases = value.get("cases") if isinstance(value, dict) else None
-    said = ("input", "turns", "extends")
-    return isinstance(cases, list) and any(isinstance(case, dict) and any(k in case for k in said) for case in cases)
+    if not isinstance(cases, list):
+        return False
+    if str(value.get("agent")).endswith((".yaml", ".yml")):
+        return True
+    layers = [layer for layer in (*cases, value.get("defaults")) if isinstance(layer, dict)]
+    return any(key in layer for layer in layers for key in ("input", "turns", "extends"))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -86,7 +90,7 @@ class TestFile(pytest.File):
         ctx = _context(self.config)
         for case in read_cases(self.path, Sources(ctx.env, lambda path: load_agent(ctx, path))):
             if not case.name:
-                raise self.CollectError("\n".join(_why(case)))
+                raise self.CollectError(ctx.masker().mask("\n".join(_why(case))))
             yield CaseItem.from_parent(self, name=case.name, case=case)
 
 
@@ -97,7 +101,7 @@ class CaseItem(pytest.Item):
         super().__init__(**kwargs)  # type: ignore[arg-type]  # pytest's own
         self.case = case
         self.result: CaseResult | None = None
-        self.extra_keyword_matches.update(case.tags)
+        self.extra_keyword_matches.update(case.tags or ())
 
     def setup(self) -> None:
         """Run the case as often as its verdict needs."""
@@ -139,7 +143,7 @@ class _Running:
         from agentfn.cases.running.alone import run_alone
 
         if isinstance(case, BrokenCase):
-            return CaseResult(case)
+            return masked_case(CaseResult(case), self._run.masker)
         if self._place is None:
             self._place, _ = self._run.place()
         if self._ground is None:

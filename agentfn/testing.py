@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from agentfn.cases.expect.calls import call_failures
-from agentfn.cases.expect.matchers import Difference, Equal, for_text
+from agentfn.cases.expect.matchers import Difference, for_structure
 from agentfn.cases.expect.read import read_expectations
 from agentfn.cases.expect.words import MatcherReader
 from agentfn.cases.happened import HappenedCall
@@ -66,8 +66,7 @@ class Matching:
 
     def differences(self, actual: Json) -> list[Difference]:
         """Return where a value is not as expected. A text is read as JSON where the expectation needs a structure."""
-        is_text = isinstance(actual, str) and not isinstance(self._matcher, Equal)
-        return (for_text(self._matcher) if is_text else self._matcher).differences(actual)
+        return for_structure(self._matcher).differences(actual)
 
     def __eq__(self, actual: object) -> bool:
         return not self.differences(actual)
@@ -77,14 +76,18 @@ class Matching:
 
 
 def assert_calls(
-    calls: Iterable[Any], expected: Sequence[Json], *, order: Order = "any", nothing_else: bool = False
+    calls: Iterable[Any], expected: Sequence[Json] | str, *, order: Order = "any", nothing_else: bool = False
 ) -> None:
     """Compare calls with expected ones, written as in a test file, and raise AssertionError that explains the nearest.
 
     A call is a pair of name and arguments, or an item of a service or SDK with `name` and `arguments`; items of a
     response's output that are something else are passed over. Raises ValueError where `expected` is not sensible.
     """
-    value = {"calls": list(expected), "order": order, "nothing_else": nothing_else}
+    value = {
+        "calls": [expected] if isinstance(expected, (str, Mapping)) else list(expected),
+        "order": order,
+        "nothing_else": nothing_else,
+    }
     reader = _reader(value)
     expectations = read_expectations(reader, value, (), None)
     _require_sound(reader)
@@ -116,6 +119,9 @@ def _happened(calls: Iterable[Any]) -> list[HappenedCall]:
 
 def _named(item: Any) -> tuple[Any, Any]:
     """Return an item's name and arguments, which stand under `function` in chat completions, and the name in our own."""
+    kind = _member(item, "type")
+    if isinstance(kind, str) and "function" not in kind:
+        return None, None
     function = _member(item, "function")
     if isinstance(function, str):
         return function, _member(item, "arguments")

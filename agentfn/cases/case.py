@@ -88,6 +88,8 @@ class Case(NamedTuple):
     repeat: Repeat = Repeat()
     limits: Limits = Limits()
     tags: tuple[str, ...] = ()
+    #: The name as it is written in the file, which cases of one matrix share.
+    entry: str = ""
 
     @property
     def id(self) -> str:
@@ -101,14 +103,18 @@ class Case(NamedTuple):
 
 
 class BrokenCase(NamedTuple):
-    """A case, or a whole file (`name` is empty then), that cannot run for what is written there."""
+    """A case, or a whole file (`name` is empty then), that cannot run for what is written there.
+
+    `tags` is None where they are not known; `entry` is the name as written, which cases of one matrix share.
+    """
 
     file: Path
     name: str
     line: int
     column: int
     error: AgentfnError
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...] | None = ()
+    entry: str = ""
 
     @property
     def id(self) -> str:

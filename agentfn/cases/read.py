@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.cases.case import BrokenCase, Case
 from agentfn.cases.compose import Layer, composed, filled, label, rows_of, unused_names
-from agentfn.cases.read_case import CASE_KEYS, read_case
+from agentfn.cases.read_case import CASE_KEYS, Own, read_case
 from agentfn.definition.reader import Reader
 from agentfn.document.derived import Derived
 from agentfn.document.read import read_document
@@ -62,6 +62,7 @@ class _File:
         self._reader = Reader(document, sources.env)
         self._agents: dict[str, Agent | list[Finding]] = {}
         self._named: dict[str, int] = {}
+        self._taken: set[str] = set()
 
     def cases(self) -> list[Case | BrokenCase]:
         value = self._document.value
@@ -104,7 +105,7 @@ class _File:
         reader.unknown_keys(entry, (*CASE_KEYS, *COMPOSING_KEYS), ("cases", index), "a case")
         layers = self._layers(index, reader)
         if reader.findings:
-            yield self._broken(entry["name"], index, reader)
+            yield self._broken(entry["name"], index, reader, _tags_of(layers))
             return
         if reader.flag(entry, "abstract", ("cases", index)):
             return
@@ -113,7 +114,18 @@ class _File:
         names = [str(filled(whole.value["name"], row)) for row in rows]
         is_told_apart = len(set(names)) == len(rows)
         for name, row in zip(names, rows, strict=True):
-            yield self._one(whole, row, index, reader, name if is_told_apart else f"{name} {label(row)}")
+            yield self._one(
+                whole, row, index, reader, self._free(name if is_told_apart else f"{name} {label(row)}", index)
+            )
+
+    def _free(self, name: str, index: int) -> str:
+        """Return the name of a case where no other has it: rows may be written alike, and like another case's name."""
+        found, number = name, 1
+        while found in self._taken or self._named.get(found, index) != index:
+            number += 1
+            found = f"{name} #{number}"
+        self._taken.add(found)
+        return found
 
     def _layers(self, index: int, reader: Reader) -> list[Layer]:
         """Return defaults, what the case extends from far to near, and the case itself."""
@@ -150,7 +162,12 @@ class _File:
         rest = {key: value for key, value in whole.value.items() if key != "matrix"}
         taken = [name for name in rows[0] if name in _SCENARIO_NAMES]
         unused = unused_names(rest, rows[0])
-        if taken:
+        uneven = next((row for row in rows if row.keys() != rows[0].keys()), None)
+        if uneven is not None:
+            names = ", ".join(sorted(rows[0].keys() ^ uneven.keys()))
+            told = f"each row of a matrix has the same names, and {names} is not in all of them"
+            reader.findings.append(whole.finding(("matrix",), "test-file", told))
+        elif taken:
             reader.findings.append(
                 whole.finding(("matrix",), "test-file", f"{taken[0]} is a scenario's own name; call it otherwise")
             )
@@ -170,17 +187,17 @@ class _File:
             if agent is not None:
                 case = read_case(reader, self._path, agent, self._own_outputs(index, row))
         if case is None or any(finding.severity == "error" for finding in reader.findings):
-            return self._broken(str(value["name"]), index, reader, view)
-        return case
+            return self._broken(name, index, reader, _read_tags(value.get("tags")))
+        return case._replace(entry=self._document.value["cases"][index]["name"])
 
-    def _own_outputs(self, index: int, row: dict[str, Json]) -> frozenset[str]:
-        """Return the functions that the case itself gives outputs for, which then must be asked for."""
-        own = self._document.value["cases"][index].get("outputs")
-        return frozenset(filled(own, row)) if isinstance(own, dict) else frozenset()
+    def _own_outputs(self, index: int, row: dict[str, Json]) -> Own:
+        """Return for what the case itself gives outputs, which then must be asked for."""
+        entry = self._document.value["cases"][index]
+        own = entry.get("outputs")
+        return Own(frozenset(filled(own, row)) if isinstance(own, dict) else frozenset(), "turns" in entry)
 
-    def _broken(self, name: str, index: int, reader: Reader, view: Derived | None = None) -> BrokenCase:
+    def _broken(self, name: str, index: int, reader: Reader, tags: tuple[str, ...] | None) -> BrokenCase:
         errors = [finding for finding in reader.findings if finding.severity == "error"]
-        tags = view.value.get("tags") if view is not None else None
         error = InvalidFileError(errors, hint=HINT if errors[0].source == str(self._path) else None)
         place = self._document.position(("cases", index))
         return BrokenCase(
@@ -188,7 +205,8 @@ class _File:
             name,
             *place,
             error,
-            tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+            tags,
+            self._document.value["cases"][index]["name"],
         )
 
     def _agent(self, view: Derived, reader: Reader) -> Agent | None:
@@ -214,3 +232,19 @@ class _File:
             return exc.findings
         except UsageError as exc:
             return [self._document.finding(("agent",), "test-file", exc.message)]
+
+
+def _tags_of(layers: list[Layer]) -> tuple[str, ...] | None:
+    """Return the tags of a case that could not be put together; None where a case that it extends is not known."""
+    given = next((layer.value["tags"] for layer in reversed(layers) if "tags" in layer.value), None)
+    return None if given is None and "extends" in layers[-1].value else _read_tags(given)
+
+
+def _read_tags(value: Json) -> tuple[str, ...] | None:
+    """Return tags as far as they can be read; None where they cannot, or still lack a matrix's values."""
+    tags = [value] if isinstance(value, str) else value
+    if tags is None:
+        return ()
+    if not isinstance(tags, list) or not all(isinstance(tag, str) and "{{" not in tag for tag in tags):
+        return None
+    return tuple(tags)

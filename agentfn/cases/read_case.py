@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.cases.case import Answer, Case, Limits, Repeat, Stub, TurnSpec
 from agentfn.cases.expect.read import read_expectations
@@ -42,10 +42,17 @@ ANSWER_KEYS = ("output", "content", "error", "when")
 _RULE = "test-file"
 
 
-def read_case(reader: Reader, file: File, agent: Agent, own: frozenset[str]) -> Case | None:
+class Own(NamedTuple):
+    """What a case says itself, rather than a default or a case that it extends: these functions' outputs, and its turns."""
+
+    outputs: frozenset[str]
+    turns: bool
+
+
+def read_case(reader: Reader, file: File, agent: Agent, own: Own) -> Case | None:
     """Return the case that a reader's document is; None, or a doubtful one beside findings, where something is wrong.
 
-    `own` are the functions whose outputs the case gives itself, rather than a default.
+    Outputs of its `own` must be asked for.
     """
     return _Reading(reader, file, agent, own).case()
 
@@ -53,7 +60,7 @@ def read_case(reader: Reader, file: File, agent: Agent, own: frozenset[str]) -> 
 class _Reading:
     """One case that is being read."""
 
-    def __init__(self, reader: Reader, file: File, agent: Agent, own: frozenset[str]) -> None:
+    def __init__(self, reader: Reader, file: File, agent: Agent, own: Own) -> None:
         self._reader = reader
         self._file = file
         self._agent = agent
@@ -76,7 +83,7 @@ class _Reading:
             agent=self._agent,
             turns=turns,
             expect=read_expectations(self._reader, value.get("expect"), ("expect",), self._agent),
-            outputs=self._outputs(value.get("outputs"), ("outputs",), self._own),
+            outputs=self._outputs(value.get("outputs"), ("outputs",), self._own.outputs),
             handlers=handlers is not False,
             scenario=self._scenario(),
             approve=self._approve(),
@@ -100,6 +107,11 @@ class _Reading:
             turns = [self._turn(turn, ("turns", index)) for index, turn in enumerate(value["turns"])]
         else:
             turns = []
+        last = next((index for index, turn in enumerate(turns[:-1]) if turn.expect.ends_conversation), None)
+        if last is not None:
+            self._error(
+                ("turns", last), "a conversation ends with a turn that fails or waits, so no other may follow it"
+            )
         if not turns:
             self._error(("turns",) if "turns" in value else ("input",), "nothing is said to the agent")
         return tuple(turns)
@@ -110,7 +122,7 @@ class _Reading:
         self._reader.unknown_keys(turn, TURN_KEYS, path, "a turn")
         return TurnSpec(
             self._said(turn.get("input"), (*path, "input")),
-            self._outputs(turn.get("outputs"), (*path, "outputs")),
+            self._outputs(turn.get("outputs"), (*path, "outputs"), None if self._own.turns else frozenset()),
             read_expectations(self._reader, turn.get("expect"), (*path, "expect"), self._agent),
         )
 
@@ -120,7 +132,7 @@ class _Reading:
             return ""
         return text
 
-    def _outputs(self, value: Json, path: Path, required: frozenset[str] | None = None) -> dict[str, Stub]:
+    def _outputs(self, value: Json, path: Path, required: frozenset[str] | None) -> dict[str, Stub]:
         """Read outputs; `required` are the functions that must be asked for, None is all of them."""
         if value is None:
             return {}

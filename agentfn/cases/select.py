@@ -78,13 +78,14 @@ def select(cases: Sequence[AnyCase], selection: Selection, home: Path) -> list[A
     chosen = list(cases)
     if selection.keyword is not None:
         holds = keyword(selection.keyword)
-        chosen = [case for case in chosen if not case.name or holds(_searched(case))]
+        chosen = [case for case in chosen if not case.name or case.tags is None or holds(_searched(case))]
     if selection.tags:
-        chosen = [case for case in chosen if not case.name or set(selection.tags) & set(case.tags)]
+        wanted = set(selection.tags)
+        chosen = [case for case in chosen if not case.name or case.tags is None or wanted & set(case.tags)]
     if selection.last_failed:
         failed = _read_failed(home)
-        # A file that could not be read may have any cases, once it can.
-        chosen = [case for case in chosen if {_key(case), _key(case, "")} & failed]
+        # A file that could not be read may have any cases, once it can; a matrix any rows.
+        chosen = [case for case in chosen if {_key(case), _key(case, case.entry), _key(case, "")} & failed]
     if selection.shard is not None:
         number, of = selection.shard
         chosen = [case for case in chosen if shard_of(case, of) == number]
@@ -106,7 +107,7 @@ def read_shard(text: str) -> tuple[int, int]:
 
 
 def _searched(case: AnyCase) -> str:
-    return " ".join([str(case.file), case.name, *case.tags]).casefold()
+    return " ".join([str(case.file), case.name, *(case.tags or ())]).casefold()
 
 
 def keyword(expression: str) -> Callable[[str], bool]:
@@ -178,12 +179,11 @@ class _Keywords:
 def remember(results: Iterable[CaseResult], home: Path) -> None:
     """Write down which cases failed or could not run; what did not run stays as it was."""
     failed = _read_failed(home)
-    for result in results:
-        failed.discard(_key(result.case, ""))
-        if result.verdict in ("failed", "could_not_run"):
-            failed.add(_key(result.case))
-        elif result.verdict == "passed":
-            failed.discard(_key(result.case))
+    ran = [result for result in results if result.verdict != "not_run"]
+    for case in (result.case for result in ran):
+        failed -= {_key(case, ""), _key(case, case.entry), _key(case)}
+    bad = [result.case for result in ran if result.verdict != "passed"]
+    failed |= {_key(case, case.entry if isinstance(case, BrokenCase) else None) for case in bad}
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = home / _FAILED_FILE
     path.touch(mode=0o600)

@@ -206,6 +206,8 @@ def write_reports(
 
 def require_writable(reports: Reports, recordings: Recordings) -> None:
     """Raise UsageError where a report or recording could not be written, before anything runs for it."""
+    if reports.junit is not None and reports.page is not None and Path(reports.junit) == Path(reports.page):
+        raise UsageError(f"--junit and --html both write {reports.junit}", hint="give each a file of its own")
     for path in (reports.junit, reports.page, recordings.record):
         if path is None:
             continue

@@ -85,3 +85,8 @@ class Expectations(NamedTuple):
     tokens: Range | None = None
     seconds: Range | None = None
     line: int = 0
+
+    @property
+    def ends_conversation(self) -> bool:
+        """Tell whether a turn of which this is expected leaves a conversation in which a case cannot go on."""
+        return self.pending is not False or self.failure is not None

@@ -17,7 +17,7 @@ from agentfn.document.walk import Path, pointer
 from agentfn.visible import short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from agentfn.model import Json
 
@@ -330,16 +330,42 @@ class AtPath(NamedTuple):
         return f"{self.query}: {self.matcher}"
 
 
+class AsTextOrJson(NamedTuple):
+    """A text that matches as it is, or as the JSON that it holds: ``42`` is a text, and a number."""
+
+    matcher: Matcher
+
+    def differences(self, actual: Json, path: Path = ()) -> list[Difference]:
+        """Compare the text, then what it holds."""
+        return self.matcher.differences(actual, path) and AsJson(self.matcher).differences(actual, path)
+
+    def __str__(self) -> str:
+        """Return what is expected of the value."""
+        return str(self.matcher)
+
+
 def for_text(matcher: Matcher) -> Matcher:
-    """Return a matcher for what arrives as text: an answer, an output. What needs a structure reads it as JSON."""
+    """Return a matcher for what always arrives as text: an answer, an output. It is read as JSON where that is meant."""
+    if isinstance(matcher, Fits):
+        return AsTextOrJson(matcher)
+    if isinstance(matcher, Equal) and not isinstance(matcher.value, str):
+        return AsJson(matcher)
+    return _within(matcher, for_text)
+
+
+def for_structure(matcher: Matcher) -> Matcher:
+    """Return a matcher for a value that may be text, which is read as JSON only where an object or array is expected."""
+    return _within(matcher, for_structure)
+
+
+def _within(matcher: Matcher, change: Callable[[Matcher], Matcher]) -> Matcher:
     if isinstance(matcher, OneOf):
-        return OneOf([for_text(choice) for choice in matcher.choices])
+        return OneOf([change(choice) for choice in matcher.choices])
     if isinstance(matcher, AllOf):
-        return AllOf([for_text(part) for part in matcher.parts])
+        return AllOf([change(part) for part in matcher.parts])
     if isinstance(matcher, Not):
-        return Not(for_text(matcher.matcher))
-    is_other = isinstance(matcher, Equal) and not isinstance(matcher.value, str)
-    return AsJson(matcher) if is_other or isinstance(matcher, (Keys, Items, Fits, AtPath)) else matcher
+        return Not(change(matcher.matcher))
+    return AsJson(matcher) if isinstance(matcher, (Keys, Items, AtPath)) else matcher
 
 
 def exactly(value: Json) -> Matcher:

@@ -206,7 +206,7 @@ class MatcherReader:
                 jsonpath.compile(query)
             except (jsonpath.JSONPathError, re.error, OverflowError, RecursionError) as exc:
                 self._error((*path, query), f"{query} is no JSON path: {str(exc).splitlines()[0]}")
-            parts.append(m.AtPath(query, self.read(wanted, (*path, query), closed=closed)))
+            parts.append(m.AsJson(m.AtPath(query, self.read(wanted, (*path, query), closed=closed))))
         return parts[0] if len(parts) == 1 else m.AllOf(parts)
 
 

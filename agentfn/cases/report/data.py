@@ -45,7 +45,7 @@ def case_data(result: CaseResult, context: Context, number: int) -> dict[str, Js
         "file": str(case.file),
         "line": case.line,
         "column": case.column,
-        "tags": list(case.tags),
+        "tags": list(case.tags or ()),
         "verdict": result.verdict,
         "seconds": round(result.seconds, 3),
         "explanation": explain(result, context, number),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentfn.cases.case import BrokenCase, Case
@@ -46,8 +46,12 @@ class _Hide:
         from agentfn.cases.case import BrokenCase
 
         if isinstance(case, BrokenCase):
-            return case._replace(name=self._masker.mask(case.name), error=self._error(case.error))
-        return case._replace(name=self._masker.mask(case.name))
+            return case._replace(**self._named(case), error=self._error(case.error))
+        return case._replace(**self._named(case))
+
+    def _named(self, case: Case | BrokenCase) -> dict[str, Any]:
+        tags = None if case.tags is None else tuple(map(self._masker.mask, case.tags))
+        return {"name": self._masker.mask(case.name), "tags": tags}
 
     def judged(self, judged: Judged) -> Judged:
         return judged._replace(
