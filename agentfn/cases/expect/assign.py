@@ -6,7 +6,6 @@ several that are wanted in one step, in whatever order. `steps` has each column'
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -105,27 +104,37 @@ def _key(block: Block, fits: Fits) -> list[list[bool]]:
 
 def ordered_matching(blocks: Sequence[Block], fits: Fits, steps: Steps) -> dict[int, int]:
     """Return expected → actual with as many pairs as there can be, in their given order; a block's rows all or none."""
-
-    @cache
-    def first(number: int, begin: int) -> dict[int, int] | None:
-        """Return where a block fits so that it ends as early as it can."""
-        ends = (_within(blocks[number].rows, fits, steps, begin, end) for end in range(begin + 1, len(steps) + 1))
-        return next((pairs for pairs in ends if pairs is not None), None)
-
+    firsts = [_firsts(block, fits, steps) for block in blocks]
     # most[i][j]: pairs among the blocks from i and the columns from j on.
     most = [[0] * (len(steps) + 1) for _ in range(len(blocks) + 1)]
     for i in range(len(blocks) - 1, -1, -1):
         for j in range(len(steps), -1, -1):
-            pairs = first(i, j)
+            pairs = firsts[i][j]
             taken = len(pairs) + most[i + 1][max(pairs.values()) + 1] if pairs else 0
             most[i][j] = max(most[i + 1][j], taken)
     found: dict[int, int] = {}
     j = 0
     for i in range(len(blocks)):
-        pairs = first(i, j)
+        pairs = firsts[i][j]
         if pairs and len(pairs) + most[i + 1][max(pairs.values()) + 1] == most[i][j]:
             found |= pairs
             j = max(pairs.values()) + 1
+    return found
+
+
+def _firsts(block: Block, fits: Fits, steps: Steps) -> list[dict[int, int] | None]:
+    """Return for each column where the block fits from there on so that it ends as early as it can; None for nowhere."""
+    found: list[dict[int, int] | None] = [None] * (len(steps) + 1)
+    for begin in range(len(steps) - 1, -1, -1):
+        found[begin] = found[begin + 1]
+        if not any(fits[row][begin] for row in block.rows):
+            continue
+        if len(block.rows) == 1:
+            found[begin] = {block.rows[0]: begin}
+            continue
+        ends = range(begin + len(block.rows), len(steps) + 1)
+        here = (_within(block.rows, fits, steps, begin, end) for end in ends if steps[end - 1] == steps[begin])
+        found[begin] = next((pairs for pairs in here if pairs is not None), found[begin])
     return found
 
 

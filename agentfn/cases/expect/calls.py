@@ -16,7 +16,7 @@ from agentfn.cases.expect.failure import Failure
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from agentfn.cases.expect.expectations import Expectations, ExpectedCall
+    from agentfn.cases.expect.expectations import Expectations, ExpectedCall, Order
     from agentfn.cases.happened import HappenedCall
 
 
@@ -40,9 +40,10 @@ def call_failures(expect: Expectations, calls: Sequence[HappenedCall]) -> Iterat
 
 def _differing(expect: Expectations, calls: Sequence[HappenedCall]) -> Iterator[Failure]:
     slots = [entry for entry in expect.calls for _ in range(entry.least)]
+    fits = _fits(slots, calls)
     try:
-        taken = _assigned(expect, slots, calls)
-        in_any_order = taken if expect.order == "any" else _assigned(expect._replace(order="any"), slots, calls)
+        taken = _assigned(expect.order, slots, fits, calls)
+        in_any_order = taken if len(taken) == len(slots) else _assigned("any", slots, fits, calls)
     except TooManyWaysError:
         told = "there are too many ways in which these calls could stand together; say more of each, or expect fewer"
         yield Failure("calls", told, _listed(expect.calls), line=expect.line)
@@ -86,10 +87,12 @@ def _blocks(slots: Sequence[ExpectedCall]) -> list[Block]:
     return [Block(tuple(rows)) for rows in groups.values()]
 
 
-def _assigned(expect: Expectations, slots: Sequence[ExpectedCall], calls: Sequence[HappenedCall]) -> dict[int, int]:
+def _assigned(
+    order: Order, slots: Sequence[ExpectedCall], fits: list[list[bool]], calls: Sequence[HappenedCall]
+) -> dict[int, int]:
     """Return slot → call for as many slots as possible, calls that belong together in one step."""
-    best = grouped_matching if expect.order == "any" else ordered_matching
-    return best(_blocks(slots), _fits(slots, calls), _steps(calls))
+    best = grouped_matching if order == "any" else ordered_matching
+    return best(_blocks(slots), fits, _steps(calls))
 
 
 def _are_exactly(entries: Sequence[ExpectedCall], calls: Sequence[HappenedCall]) -> bool:
