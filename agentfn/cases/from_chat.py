@@ -73,6 +73,8 @@ def as_case(chat: Chat) -> str:
         case["turns"] = [{"input": turn.message} for turn in turns]
     case["local"] = [step for turn in turns for step in _steps(turn)]
     if chat.failure is not None:
+        if turns[-1].entries and set(case["local"][-1]) == {"say"}:
+            case["local"].pop()  # as far as the answer came; with it the turn would end well
         case["local"].append({"fail": _failed(chat.failure)})
     outputs = _outputs(chat)
     if outputs:

@@ -25,6 +25,8 @@ FILE_KEYS = ("agent", "defaults", "cases")
 COMPOSING_KEYS = ("extends", "matrix", "abstract")
 #: What a scenario fills in itself; a matrix may not take these names from it.
 _SCENARIO_NAMES = ("message", "output")
+#: Stands for tags that a case would have from one that is not there.
+_UNKNOWN = ["{{unknown}}"]
 HINT = "docs/tests.md has the format"
 
 
@@ -131,6 +133,7 @@ class _File:
         """Return defaults, what the case extends from far to near, and the case itself."""
         value = self._document.value
         chain: list[int] = []
+        farthest = Layer(value.get("defaults") or {}, ("defaults",))
         while True:
             entry = value["cases"][index]
             chain.append(index)
@@ -141,9 +144,10 @@ class _File:
                 known = ", ".join(other for other, at in self._named.items() if at not in chain)
                 why = f"extends names another case of this file; known: {known or 'none'}"
                 reader.error(("cases", index, "extends"), "test-file", why)
+                farthest = Layer({"tags": _UNKNOWN}, ("cases", index))
                 break
             index = self._named[name]
-        layers = [Layer(value.get("defaults") or {}, ("defaults",))] if value.get("defaults") else []
+        layers = [farthest] if farthest.value else []
         for at in reversed(chain):
             own = {k: v for k, v in value["cases"][at].items() if k not in ("extends", "abstract")}
             if at != chain[0]:
@@ -235,9 +239,9 @@ class _File:
 
 
 def _tags_of(layers: list[Layer]) -> tuple[str, ...] | None:
-    """Return the tags of a case that could not be put together; None where a case that it extends is not known."""
-    given = next((layer.value["tags"] for layer in reversed(layers) if "tags" in layer.value), None)
-    return None if given is None and "extends" in layers[-1].value else _read_tags(given)
+    """Return the tags of a case that could not be put together; None where it extends a case that is not known."""
+    tagged = [layer.value["tags"] for layer in reversed(layers) if "tags" in layer.value]
+    return _read_tags(tagged[0]) if tagged else ()
 
 
 def _read_tags(value: Json) -> tuple[str, ...] | None:

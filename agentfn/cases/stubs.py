@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from agentfn.cases.case import Answer, Stub
     from agentfn.definition.agent import Agent
-    from agentfn.handlers.protocol import CallContext, Result
+    from agentfn.handlers.protocol import CallContext, Handler, Result
     from agentfn.masking import Masker
     from agentfn.model import Json
 
@@ -65,6 +65,24 @@ class StubHandler:
                 return None
             self._given += 1
             return self._left.pop(0) if self.stub.each else self._left[0]
+
+
+class Overruled:
+    """A handler whose results a recording gives. What the case gives is asked too, to know of what lacks or is not used."""
+
+    def __init__(self, stub: StubHandler | None, recorded: Handler) -> None:
+        self._stub = stub
+        self._recorded = recorded
+
+    def problem(self) -> str | None:
+        """Say that nothing keeps it from answering."""
+        return None
+
+    def run(self, arguments: Mapping[str, Json], context: CallContext) -> Result:
+        """Return what was recorded."""
+        if self._stub is not None:
+            self._stub.run(arguments, context)
+        return self._recorded.run(arguments, context)
 
 
 def stub_handlers(

@@ -51,7 +51,7 @@ class Recorder:
         """Write a file for each case that was recorded, in place of what it held; return the files."""
         paths = []
         for case, backend, attempts in self._found.values():
-            path = path_of(self._folder, case)
+            path = path_of(self._folder, case, self._masker)
             path.parent.mkdir(parents=True, exist_ok=True)
             text = self._masker.mask(written(Recording(case.name, backend, fingerprint(case.agent), attempts)))
             # Beside it first: a run that is stopped here leaves the old recording whole.
@@ -128,7 +128,8 @@ class _Attempt:
         calls = tuple(Call(self._id(call.id), call.function, self._plain(call.arguments)) for call in step.calls)
         answer, failure = self._plain(step.answer), self._plain(step.failure)
         self._turns[-1][1].append(RecordedStep(self._sent or {}, calls, answer, failure, step.usage))
-        self._sent = None
+        if not step.actions:  # what else the service waits for cannot be played, so the attempt is never whole
+            self._sent = None
 
     def _id(self, call: str) -> str:
         """Return a number in the id's place; a short id is nobody's random one, and stays where it is free."""

@@ -60,7 +60,7 @@ class ReplayPlace:
 
     def handlers(self, case: Case, number: int) -> dict[str, Handler]:
         """Return handlers that give what was recorded, for every function of which a call was answered then."""
-        path = path_of(self._folder, case)
+        path = path_of(self._folder, case, self._surroundings.masker)
         steps = [step for turn in _attempt(read_recording(path, case), number, path) for step in turn.steps]
         recorded = _RecordedHandler({call: outcome for step in steps for call, outcome in step.sent.items()})
         return {call.function: recorded for step in steps for call in step.calls if recorded.has(call.id)}
@@ -92,11 +92,12 @@ class _ReplayGround:
         self.backend = cast("Backend", self._player)
         self.journal = Journal(home, durable=False, clock=surroundings.clock)
         self._folder = folder
+        self._masker = surroundings.masker
         self._hold = hold
 
     def begin(self, case: Case, number: int) -> None:
         self._hold.take()
-        path = path_of(self._folder, case)
+        path = path_of(self._folder, case, self._masker)
         recording = read_recording(path, case)
         stale = list(_stale(recording, case.agent))
         if stale:

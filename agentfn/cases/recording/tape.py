@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentfn.document.check import instance_problems
 from agentfn.document.read import parse_document
 from agentfn.errors import Finding, InvalidFileError
+from agentfn.masking import MASK
 from agentfn.model import Call, Outcome, Usage
 
 if TYPE_CHECKING:
     from agentfn.cases.case import Case
     from agentfn.definition.agent import Agent
+    from agentfn.masking import Masker
     from agentfn.model import Json
 
 #: The form of the file; it grows when a key changes its meaning.
@@ -75,13 +77,17 @@ def _digest(value: Json) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def path_of(folder: Path, case: Case) -> Path:
-    """Return the file of a case: a folder for each test file, where it lies beside the recordings, and a known name."""
-    slug = re.sub(r"[^a-z0-9]+", "-", case.name.lower()).strip("-")[:60]
+def path_of(folder: Path, case: Case, masker: Masker) -> Path:
+    """Return the file of a case: a folder for each test file, where it lies beside the recordings, and a known name.
+
+    The name is the case's without secrets; a file that was written where others were known is found by its mark.
+    """
+    slug = re.sub(r"[^a-z0-9]+", "-", masker.mask(case.name).lower()).strip("-")[:60]
     mark = hashlib.sha256(case.name.encode("utf-8", "surrogatepass")).hexdigest()[:6]
     beside = Path(os.path.relpath(case.file.resolve().with_suffix(""), folder.resolve().parent))
     parts = ["_up" if part == ".." else part for part in beside.parts]
-    return folder.joinpath(*parts, f"{slug}-{mark}.yaml")
+    path = folder.joinpath(*parts, f"{slug}-{mark}.yaml")
+    return path if path.exists() else next(path.parent.glob(f"*-{mark}.yaml"), path)
 
 
 def written(recording: Recording) -> str:
@@ -111,7 +117,7 @@ def _step(step: RecordedStep) -> dict[str, Json]:
         found["sent"] = {call: _outcome(outcome) for call, outcome in step.sent.items()}
     if step.calls:
         found["calls"] = [_call(call) for call in step.calls]
-    if step.answer is not None:
+    if step.answer is not None or (not step.calls and step.failure is None):
         found["answer"] = step.answer
     if step.failure is not None:
         found["failure"] = step.failure
@@ -149,7 +155,7 @@ def read_recording(path: Path, case: Case) -> Recording:
     if problems:
         findings = [document.finding(problem.path, "recording", problem.message) for problem in problems]
         raise InvalidFileError(findings, hint=_HINT)
-    if value["case"] != case.name:
+    if value["case"] != case.name and MASK not in value["case"]:
         raise _wrong(path, f"it is a recording of {value['case']!r}, not of {case.name!r}")
     attempts = {attempt["number"]: tuple(map(_read_turn, attempt["turns"])) for attempt in value["attempts"]}
     return Recording(value["case"], value["backend"], Fingerprint(**value["agent"]), attempts)

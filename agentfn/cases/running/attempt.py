@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agentfn.cases.happened import Attempt, HappenedTurn, happened_calls
 from agentfn.cases.running.place import RefusedError
-from agentfn.cases.stubs import StubHandler, stub_handlers
+from agentfn.cases.stubs import Overruled, StubHandler, stub_handlers
 from agentfn.definition.digest import digest
 from agentfn.errors import AgentfnError, NegativeError, PendingError
 from agentfn.handlers import build_handlers
@@ -106,9 +106,7 @@ class Runner(NamedTuple):
             conversation=work.conversation,
             error=error,
             refused=refused,
-            unused=()
-            if self.replace
-            else tuple(s.stub.function for s in work.stubs if s.stub.required and not s.asked),
+            unused=tuple(s.stub.function for s in work.stubs if s.stub.required and not s.asked),
             unanswered=tuple(s.stub.function for s in work.stubs if s.unanswered),
         )
 
@@ -151,7 +149,8 @@ class _Work:
             answering = {**given, **self._stubs(spec.outputs)}
             if self._session is None:
                 self._session = self._open(begun)
-            self._session.handlers = handlers | answering | replaced
+            overruled = {name: Overruled(answering.get(name), handler) for name, handler in replaced.items()}
+            self._session.handlers = handlers | answering | overruled
             self._session.answerer = _CaseAnswerer(answering)
             if not self._turn(spec):
                 return

@@ -219,6 +219,12 @@ def test_what_came_in_one_response_and_what_never_ran_happen_again(run, write, t
     ]
 
 
+def test_an_answer_that_came_only_in_part_is_expected_to_fail(talk, as_case, face) -> None:
+    scenario = "- {call: {get_time: {city: Oslo}}}\n- {incomplete: max_output_tokens, say: half}\n"
+    case, _ = as_case(talk("hi", flags=face, scenario=scenario, exit=1), *face)
+    assert case["attempts"][0]["turns"][0]["failure"]
+
+
 def test_what_makes_no_case_is_told(run, write) -> None:
     write("demo.yaml", AGENT)
     write("s.yaml", "- fail: {code: server_error, message: no luck}\n- {say: fine, repeat: forever}\n")

@@ -205,6 +205,13 @@ def test_a_file_that_could_not_be_read_failed_with_all_its_cases(run, write, age
     run("test", ".", "--last-failed", exit=3)
 
 
+def test_a_matrix_that_was_wrong_failed_with_all_its_rows(check) -> None:
+    case = "  - {name: m, matrix: {x: [1, 2]%s}, input: 'hi {{x}}', local: [{say: no}]}\n"
+    check(case % ", unused: [3]", exit=3)
+    ran = check(case % "", "--last-failed", "--json")
+    assert list(verdicts(ran)) == ["m [1]", "m [2]"]
+
+
 def test_a_file_that_is_named_twice_runs_once(run, write, agent) -> None:
     agent()
     path = write("test_demo.yaml", GOOD_FILE)

@@ -77,6 +77,21 @@ def test_a_file_with_mistakes_is_an_error_rather_than_left_out(pytest_run, write
     assert "1 error" in pytest_run("-n0", ".")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "agent: demo.yaml\ndefaults: {input: hello}\ncases: [{name: a, local: [{say: no}]}]\n",
+        "agent: demo.yaml\ncases: [{name: a, inptu: hello}]\n",
+    ],
+)
+def test_the_files_that_pytest_takes_are_those_that_the_command_takes(pytest_run, write, agent, text) -> None:
+    agent()
+    write("test_one.yaml", text)
+    assert "no tests ran" not in pytest_run("-n0", ".")
+    write("smoke.yaml", text)
+    assert "no tests ran" not in pytest_run("-n0", "smoke.yaml")
+
+
 def test_files_of_other_tools_are_left_alone(pytest_run, write) -> None:
     write("test_other.yaml", "cases: [1, 2]\n")
     write("test_more.yaml", "stages: [{name: x}]\n")

@@ -17,6 +17,19 @@ def test_a_replay_needs_no_service_and_runs_the_real_handlers(check) -> None:
     check(CASE, "--replay", "rec", "--handlers", "recorded", handler="{output: sun}")
 
 
+def test_what_a_case_gives_too_much_or_too_little_fails_a_replay_as_it_failed(check) -> None:
+    twice = "[{call: {get_weather: {city: Oslo}}}, {call: {get_weather: {city: Rome}}}, {say: done}]"
+    cases = (
+        f"  - {{name: lacks, input: hi, outputs: {{get_weather: [rain]}}, local: {twice}}}\n"
+        "  - {name: unused, input: hi, outputs: {get_weather: rain}, local: [{say: done}]}\n"
+        f"  - {{name: good, input: hi, outputs: {{get_weather: [rain, sun]}}, local: {twice}}}\n"
+    )
+    runs = [["--record", "rec"], ["--replay", "rec"], ["--replay", "rec", "--handlers", "recorded"]]
+    for flags in runs:
+        data = check(cases, *flags, "--json", exit=1).data
+        assert [case["verdict"] for case in data["cases"]] == ["failed", "failed", "passed"], flags
+
+
 def test_another_message_is_a_failure_with_the_nearest_recorded_one(check) -> None:
     check(CASE, "--record", "rec")
     told = check(CASE.replace("Oslo?", "Oslo!"), "--replay", "rec", exit=1).stdout
@@ -51,10 +64,10 @@ def test_two_test_files_of_one_name_have_recordings_of_their_own(run, write, age
 
 def test_a_secret_reaches_no_recording(check, tmp_path) -> None:
     secret = "agtok-0123456789"
-    case = f"  - {{name: a, input: it is {secret}, local: [{{say: so {secret}}}]}}\n"
-    check(case, "--record", "rec", env={"AGENT_TOKEN": secret})
+    case = f"  - {{name: of {secret}, input: it is {secret}, local: [{{say: so {secret}}}]}}\n"
+    told = check(case, "--record", "rec", env={"AGENT_TOKEN": secret}).stderr
     (path,) = (tmp_path / "rec").rglob("*.yaml")
-    assert secret not in path.read_text()
+    assert secret not in path.read_text() + path.name + told
     check(case, "--replay", "rec", env={"AGENT_TOKEN": secret})
 
 

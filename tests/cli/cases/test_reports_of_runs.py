@@ -95,6 +95,11 @@ def test_an_agent_cannot_write_into_the_page(reports) -> None:
     assert "<img src=x" not in page
 
 
+def test_two_reports_do_not_share_a_file(check) -> None:
+    ran = check("  - {name: a, input: hi, local: [{say: x}]}\n", "--junit", "out", "--html", "./out", exit=2)
+    assert "--junit and --html both write out" in ran.stderr
+
+
 @pytest.mark.parametrize("flags", [["--junit", "/dev/null/x.xml"], ["--html", "."], ["--record", "/dev/null/x"]])
 def test_a_report_that_cannot_be_written_is_told_before_anything_runs(check, run, flags) -> None:
     ran = check("  - {name: a, input: hi, local: [{say: x}]}\n", *flags, exit=2)

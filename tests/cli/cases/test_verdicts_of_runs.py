@@ -207,3 +207,74 @@ def test_a_pattern_that_takes_for_ever_on_what_the_agent_asks_for_ends(check, ca
     outputs = "{get_weather: [{when: {city: {regex: '^(a+)+$'}}, output: x}]}"
     ran = check(f"  - {{name: a, input: hi, local: [{{call: {calls}}}, {{say: x}}], outputs: {outputs}}}\n", exit=1)
     assert "the case has no output for a call of get_weather" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "failure", ["{absent: true}", "{ignore: true}", "{one_of: [{absent: true}, {contains: quota}]}"]
+)
+def test_a_call_that_waits_is_a_failure_also_where_a_turn_may_fail(check, failure) -> None:
+    ran = check(f"  - {{name: a, input: hi, local: {CALL}, handlers: false, expect: {{failure: {failure}}}}}\n", exit=1)
+    assert "the turn waits for outputs that nobody gave" in ran.stdout
+
+
+def test_a_turn_that_a_limit_ended_waits_for_nobody(check) -> None:
+    local = "[{call: {get_weather: {city: Oslo}}, repeat: forever}]"
+    case = f"  - {{name: a, input: hi, local: {local}, expect: {{%s}}}}\n"
+    assert "turn limit 10 reached" in check(case % "pending: true", exit=1).stdout
+    check(case % "failure: {contains: turn limit 10 reached}")
+
+
+@pytest.mark.parametrize(
+    ("local", "handler"),
+    [(CALL, "{exec: [sleep, '60']}"), ("[{say: It rains in Oslo., delay: 1s}]", "manual")],
+    ids=["a handler", "a service"],
+)
+def test_a_turn_that_takes_longer_than_it_may_fails_its_case(check, local, handler) -> None:
+    case = f"  - {{name: a, input: hi, limits: {{seconds: 0.5}}, local: {local}}}\n"
+    ran = check(case, "--json", handler=handler, exit=1)
+    (failed,) = ran.data["cases"]
+    assert "turn limit 0.5 s reached (time)" in failed["explanation"][0]
+    assert failed["seconds"] < 30
+
+
+def test_an_answer_that_may_be_anything_or_nothing_may_be_missing(check) -> None:
+    check(
+        f"  - {{name: a, input: hi, local: {CALL}, handlers: false, expect: {{pending: true, answer: {{ignore: true}}}}}}\n"
+    )
+
+
+def test_an_answer_that_looks_like_a_number_is_a_text_all_the_same(check) -> None:
+    cases = "".join(
+        f"  - {{name: case {number}, input: hi, local: [{{say: '42'}}], expect: {{answer: {answer}}}}}\n"
+        for number, answer in enumerate(
+            ["{type: string}", "{schema: {type: string, pattern: '^..$'}}", "{type: integer}", "42"]
+        )
+    )
+    check(cases)
+
+
+def test_a_case_that_waits_holds_up_no_other(check) -> None:
+    """A service asks again under an id that was answered, which on sessions nothing can tell from the old call."""
+    again = "{name: get_weather, id: call_0, arguments: {city: %s}}"
+    stuck = f"[{{call: [{again % 'Oslo'}]}}, {{call: [{again % 'Rome'}]}}, {{say: done}}]"
+    cases = f"  - {{name: stuck, input: hi, limits: {{seconds: 1}}, local: {stuck}}}\n{GOOD}"
+    ran = check(cases, "--protocol", "openai", "--json", exit=1)
+    assert verdicts(ran) == {"stuck": "failed", "good": "passed"}
+    stuck_case, good = ran.data["cases"]
+    assert good["seconds"] < stuck_case["seconds"] < 60
+
+
+def test_every_case_of_a_matrix_runs_whatever_its_name_is(check) -> None:
+    call = "call: {get_weather: {city: '{{x}}'}}"
+    ran = check(
+        f"  - {{name: val, matrix: {{x: [1, '1']}}, input: 'go {{{{x}}}}', local: [{{{call}}}, {{say: done}}],"
+        " expect: {calls: [{name: get_weather, arguments: {city: {type: string}}}]}}\n",
+        "--json",
+        exit=1,
+    )
+    assert sorted(verdicts(ran).values()) == ["failed", "passed"]
+
+
+def test_a_broken_case_is_chosen_by_its_tag(check) -> None:
+    broken = "  - {name: broken, tags: [smoke], input: hi, expcet: {calls: []}}\n"
+    check(broken + "  - {name: good, tags: [smoke], input: hi, local: [{say: ok}]}\n", "--tag", "smoke", exit=3)

@@ -67,6 +67,12 @@ def test_tags_and_names_select_and_a_broken_file_is_never_left_out() -> None:
     assert [found.name for found in select(cases, Selection(keyword="two"), Path())] == ["two", ""]
 
 
+def test_a_case_whose_tags_are_not_known_is_never_left_out_for_them() -> None:
+    cases = [case("one")._replace(tags=None), case("two")]
+    assert [found.name for found in select(cases, Selection(tags=("smoke",)), Path())] == ["one"]
+    assert [found.name for found in select(cases, Selection(keyword="three"), Path())] == ["one"]
+
+
 @pytest.mark.parametrize(
     ("name", "is_one"),
     [

@@ -34,6 +34,8 @@ FITS = [
     ('{"days": [{"sign": "Leo"}]}', {"json_path": {"$.days[0].sign": "Leo"}}),
     ({"days": []}, {"json_path": {"$.days[0]": {"absent": True}}}),
     ('{"a": 1}', {"json": {"a": 1}}),
+    ({"body": '{"a": 1}'}, {"body": {"json_path": {"$.a": 1}}}),
+    ("42", {"type": "string"}),
     ('{"a": 1, "b": 2}', {"a": 1}),
     ("abc", {"all_of": [{"regex": "a"}, {"regex": "c"}], "not": {"regex": "d"}}),
     ("x", {"not": "y"}),
@@ -54,6 +56,9 @@ DIFFERS = [
     ({"a": {"x": 1, "y": 1}}, {"exact": {"a": {"x": 1}}}, "/a/y: expected nothing, got 1"),
     ({"a": '{"x": 1, "y": 1}'}, {"exact": {"a": {"json": {"x": 1}}}}, "/a/y: expected nothing, got 1"),
     ({"a": {"x": 1, "y": 1}}, {"exact": {"json_path": {"$.a": {"x": 1}}}}, "/a/y: expected nothing, got 1"),
+    ("5", {"type": "integer"}, 'expected an integer, got "5"'),
+    ("5", {"range": [1, 10]}, "expected a number"),
+    ("5", {"one_of": [5]}, "expected one of 5"),
     (7, {"range": {"max": 6}}, "expected a number at most 6, got 7"),
     (True, {"type": "integer"}, "expected an integer, got true"),
     ([1, 1, 2], {"unordered": [1, 2, 2]}, "expected 2, got [1, 1, 2]"),
@@ -182,6 +187,7 @@ def _holds(calls, expected, **options) -> bool:
 )
 def test_calls_are_taken_however_they_are_written(call) -> None:
     assert_calls([call], [{"name": "f", "arguments": {"x": 1}}], order="exact")
+    assert_calls([call, {"type": "mcp_call", "name": "g", "arguments": "{}"}], "f", nothing_else=True)
     with pytest.raises(AssertionError):
         assert_calls([call], [])
 

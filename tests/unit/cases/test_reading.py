@@ -92,6 +92,41 @@ def test_rows_whose_names_would_be_the_same_are_told_apart(read) -> None:
     assert [case.name for case in cases] == ["for 1 [1, 3]", "for 1 [1, 4]", "for 2 [2, 3]", "for 2 [2, 4]"]
 
 
+@pytest.mark.parametrize(
+    "cases",
+    [
+        "  - {name: val, matrix: {x: [1, '1']}, input: 'go {{x}}'}\n",
+        "  - {name: 'a [Leo]', input: b}\n  - {name: a, matrix: {x: [Leo, Leo]}, input: '{{x}}'}\n",
+    ],
+)
+def test_no_case_takes_another_ones_name(read, cases) -> None:
+    names = [case.name for case in read("agent: agent.yaml\ncases:\n" + cases)]
+    assert len(set(names)) == len(names) == cases.count("{name") + 1
+
+
+def test_a_case_keeps_its_tags_whatever_is_wrong_with_it(read) -> None:
+    wrong = read(
+        """\
+agent: agent.yaml
+defaults: {tags: [all]}
+cases:
+  - {name: a, tags: [smoke], input: hi, expcet: {}}
+  - {name: b, input: hi, expcet: {}}
+  - {name: c, extends: nobody}
+  - {name: d, input: hi, tags: ['{{x}}'], matrix: {x: []}}
+  - {name: e, input: hi, tags: [smoke], repeat: 0}
+"""
+    )
+    assert [case.tags for case in wrong] == [("smoke",), ("all",), None, None, ("smoke",)]
+
+
+def test_outputs_of_turns_that_are_taken_over_need_not_be_asked_for(read) -> None:
+    turns = "turns: [{input: hi, outputs: {get_time: noon}}]"
+    one, two = read(f"agent: agent.yaml\ncases:\n  - {{name: a, {turns}}}\n  - {{name: b, extends: a}}\n")
+    assert one.turns[0].outputs["get_time"].required
+    assert not two.turns[0].outputs["get_time"].required
+
+
 def test_outputs_whose_function_a_matrix_names_must_be_asked_for(read) -> None:
     text = "  - {name: a, matrix: {f: [get_time]}, input: hi, outputs: {'{{f}}': noon}}\n"
     (case,) = read("agent: agent.yaml\ncases:\n" + text)
@@ -154,6 +189,11 @@ CASE = "agent: agent.yaml\ncases:\n  - name: a\n    input: hi\n"
         (CASE + "    extends: b\n", "5:14 extends names another case of this file; known: none"),
         (CASE + "    matrix: {n: []}\n", "5:13 n of a matrix is a list of values"),
         (CASE + "    matrix: {n: [1]}\n", "no text of the case has {{n}}"),
+        (CASE + "    matrix: [{n: 1}, {m: 1}]\n", "each row of a matrix has the same names, and m, n is not in all"),
+        (
+            "agent: agent.yaml\ncases: [{name: a, turns: [{input: hi, expect: {failure: {contains: x}}}, hi]}]\n",
+            "a conversation ends with a turn that fails or waits",
+        ),
         (CASE + "    local: [{sya: hello}]\n", "5:14"),
         (CASE + "    handlers: maybe\n", "5:15"),
         (CASE + "    agent: other.yaml\n", "there is no"),
