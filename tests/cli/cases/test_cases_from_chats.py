@@ -5,35 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agentfn.settings import PROTOCOLS
+from tests.cli.cases.conftest import TRAVEL, WEATHER
 
-AGENT = """\
-name: demo
-model: m
-instructions: You help.
-tools:
-  - name: get_weather
-    description: Look up the weather in a city.
-    parameters: &city
-      type: object
-      properties: {city: {type: string}}
-      required: [city]
-      additionalProperties: false
-    handler: {exec: [python3, weather.py]}
-  - name: get_time
-    description: Look up the time in a city.
-    parameters: *city
-    handler: {output: '10:00'}
-  - name: decide
-    description: A person decides.
-    parameters: {type: object, properties: {}}
-"""
-#: Knows no weather in Rome, and tells on disk that it ran.
-WEATHER = """\
-import json, sys
-open('ran.txt', 'a').write('ran\\n')
-city = json.load(sys.stdin)['city']
-sys.exit('no station') if city == 'Rome' else print('rain in ' + city)
-"""
 SCENARIO = """\
 - {when: {message: Oslo}, call: {get_weather: {city: Oslo}}}
 - {when: {output: rain in Oslo}, call: {get_weather: {city: Bergen}, get_time: {city: Bergen}}}
@@ -56,7 +29,7 @@ def talk(run, write):
     """Say things in one conversation and return its id; the last may leave calls that wait."""
 
     def say(*messages: str, flags: list[str], exit: int = 0, scenario: str = SCENARIO) -> str:  # noqa: A002  # as for `run`
-        write("demo.yaml", AGENT)
+        write("demo.yaml", TRAVEL)
         write("weather.py", WEATHER)
         write("s.yaml", scenario)
         more: list[str] = ["--scenario", "s.yaml"]
@@ -226,7 +199,7 @@ def test_an_answer_that_came_only_in_part_is_expected_to_fail(talk, as_case, fac
 
 
 def test_what_makes_no_case_is_told(run, write) -> None:
-    write("demo.yaml", AGENT)
+    write("demo.yaml", TRAVEL)
     write("s.yaml", "- fail: {code: server_error, message: no luck}\n- {say: fine, repeat: forever}\n")
     conversation = run("chat", "demo.yaml", "hi", "--scenario", "s.yaml", "--json", exit=1).data["conversation"]
     run("chat", "demo.yaml", "again", "-c", conversation)

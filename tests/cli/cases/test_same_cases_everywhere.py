@@ -6,30 +6,8 @@ import json
 
 import pytest
 
-AGENT = """\
-name: demo
-model: m
-instructions: You help.
-tools:
-  - name: get_weather
-    description: Look up the weather in a city.
-    parameters: &city
-      type: object
-      properties: {city: {type: string}}
-      required: [city]
-      additionalProperties: false
-    handler: {exec: [python3, weather.py]}
-  - name: get_time
-    description: Look up the time in a city.
-    parameters: *city
-    handler: {output: '10:00'}
-"""
-#: Knows no weather in Rome.
-WEATHER = """\
-import json, sys
-city = json.load(sys.stdin)['city']
-sys.exit('no station') if city == 'Rome' else print('rain in ' + city)
-"""
+from tests.cli.cases.conftest import TRAVEL, WEATHER
+
 SCENARIO = """\
 - {when: {message: Oslo}, call: {get_weather: {city: Oslo}}}
 - {when: {output: rain in Oslo}, say: It rains in Oslo.}
@@ -147,7 +125,7 @@ def place(run, write, serve):
         run.env |= serve("--scenario", scenario).env
         return ["--backend", service]
 
-    write("demo.yaml", AGENT)
+    write("demo.yaml", TRAVEL)
     write("weather.py", WEATHER)
     write("test_demo.yaml", CASES)
     return flags
