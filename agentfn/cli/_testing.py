@@ -190,7 +190,8 @@ def write_reports(
     if env.get("GITHUB_ACTIONS") == "true":
         from agentfn.cases.report.ci import append_summary, github_annotations, github_summary
 
-        for line in github_annotations(result, context):
+        workspace = Path(env["GITHUB_WORKSPACE"]).resolve() if env.get("GITHUB_WORKSPACE") else None
+        for line in github_annotations(result, context, workspace):
             console.say(line)
         if env.get("GITHUB_STEP_SUMMARY"):
             try:

@@ -31,12 +31,15 @@ def _broken(result: RunResult) -> Iterator[tuple[int, CaseResult]]:
             yield number, case
 
 
-def github_annotations(result: RunResult, context: Context) -> list[str]:
-    """Return a line for each case that did not pass, which GitHub shows at the case's own line."""
+def github_annotations(result: RunResult, context: Context, workspace: Path | None = None) -> list[str]:
+    """Return a line for each case that did not pass, which GitHub shows at the case's own line.
+
+    `workspace` is where the repository lies: GitHub knows files from there, wherever the command runs.
+    """
     found = []
     for number, case in _broken(result):
         title = f"{TITLES[case.verdict]}: {case.case.name or case.case.file}"
-        place = f"file={_property(_posix(case))},line={max(1, case.case.line)},title={_property(title)}"
+        place = f"file={_property(_from(workspace, case))},line={max(1, case.case.line)},title={_property(title)}"
         found.append(f"::error {place}::{_data(chr(10).join(explain(case, context, number)))}")
     if len(found) > MOST_ANNOTATIONS:
         more = len(found) - MOST_ANNOTATIONS + 1
@@ -80,6 +83,11 @@ def append_summary(path: Path, text: str) -> None:
 
 def _posix(case: CaseResult) -> str:
     return Path(case.case.file).as_posix()
+
+
+def _from(workspace: Path | None, case: CaseResult) -> str:
+    path = Path(case.case.file).resolve()
+    return path.relative_to(workspace).as_posix() if workspace and path.is_relative_to(workspace) else _posix(case)
 
 
 def _cell(text: str) -> str:

@@ -89,6 +89,12 @@ def test_what_an_agent_says_is_no_command_to_a_build_service(reports, command) -
         assert not [line for line in lines if line.lstrip().startswith("::") or "##vso[" in line], found[name]
 
 
+def test_an_annotation_names_the_file_from_the_root_of_the_repository(check, tmp_path) -> None:
+    env = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path.parent)}
+    ran = check("  - {name: a, input: hi, local: [{say: x}], expect: {answer: y}}\n", env=env, exit=1)
+    assert f"::error file={tmp_path.name}/test_demo.yaml,line=3,title=FAILED%3A a::" in ran.stderr
+
+
 def test_an_agent_cannot_write_into_the_page(reports) -> None:
     page = reports("</script><script>alert(1)</script><img src=x onerror=alert(1)>")["out.html"]
     assert "<script>alert" not in page
