@@ -70,7 +70,7 @@ class StubHandler:
 class Overruled:
     """A handler whose results a recording gives. What the case gives is asked too, to know of what lacks or is not used."""
 
-    def __init__(self, stub: StubHandler | None, recorded: Handler) -> None:
+    def __init__(self, stub: StubHandler, recorded: Handler) -> None:
         self._stub = stub
         self._recorded = recorded
 
@@ -80,8 +80,7 @@ class Overruled:
 
     def run(self, arguments: Mapping[str, Json], context: CallContext) -> Result:
         """Return what was recorded."""
-        if self._stub is not None:
-            self._stub.run(arguments, context)
+        self._stub.run(arguments, context)
         return self._recorded.run(arguments, context)
 
 

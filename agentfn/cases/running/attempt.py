@@ -149,8 +149,8 @@ class _Work:
             answering = {**given, **self._stubs(spec.outputs)}
             if self._session is None:
                 self._session = self._open(begun)
-            overruled = {name: Overruled(answering.get(name), handler) for name, handler in replaced.items()}
-            self._session.handlers = handlers | answering | overruled
+            overruled = {name: Overruled(stub, replaced[name]) for name, stub in answering.items() if name in replaced}
+            self._session.handlers = handlers | answering | replaced | overruled
             self._session.answerer = _CaseAnswerer(answering)
             if not self._turn(spec):
                 return
